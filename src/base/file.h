@@ -1,0 +1,71 @@
+// base/file.h - the narrow door between peel and a file system, so that tests can own crashes,
+// full disks and lost writes (testing/faulty_file_system.h) and an onion can live in memory.
+//
+// Errors     io with errno; not_found; exists. Reads are short only at the end of the file.
+// Threads    read_at may be called from many threads at once; everything else by one owner.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "peel/error.h"
+#include "peel/types.h"
+
+namespace peel {
+
+// Which file a name meant when it was looked at.
+struct FileIdentity {
+  std::uint64_t device = 0, inode = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+class File {
+ public:
+  virtual ~File() = default;
+  // Fills `out` from `offset`; fewer bytes only when the file ends.
+  virtual Result<std::size_t> read_at(std::uint64_t offset, MutableBytes out) const = 0;
+  virtual Status write_at(std::uint64_t offset, Bytes data) = 0;
+  // Data and the size needed to read it are on stable storage when this returns success.
+  virtual Status sync_data() = 0;
+  virtual Result<std::uint64_t> size() const = 0;
+  virtual Status truncate(std::uint64_t size) = 0;
+  virtual Result<FileIdentity> identity() const = 0;
+  // Exclusive advisory lock that closing the file releases (an OFD lock: it excludes other opens of
+  // this process too). `wait` blocks; otherwise a taken lock is `conflict`. `unsupported` where the
+  // file system has no locks.
+  virtual Status lock(bool wait) = 0;
+  virtual void unlock() = 0;
+};
+
+enum class OpenMode : std::uint8_t { read, read_write, create_new };
+
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+  virtual Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions = 0666) = 0;
+  // What `path` names now; not_found when nothing.
+  virtual Result<FileIdentity> identify(const std::string& path) = 0;
+  // Atomic. With `replace` false an existing target is `exists`.
+  virtual Status rename(const std::string& from, const std::string& to, bool replace) = 0;
+  virtual Status remove(const std::string& path) = 0;
+  // Makes creations, renames and removals inside the directory of `path` durable.
+  virtual Status sync_directory_of(const std::string& path) = 0;
+  // Bytes free for an ordinary user where `path` lives.
+  virtual Result<std::uint64_t> free_space(const std::string& path) = 0;
+};
+
+// The real one. Stateless; the reference lives as long as the process.
+FileSystem& posix_file_system();
+
+// Files that live and die with this object. No crash model: that is testing/'s.
+std::unique_ptr<FileSystem> make_memory_file_system();
+
+// Reads exactly `out.size()` bytes or fails with `truncated`.
+Status read_exactly(const File& file, std::uint64_t offset, MutableBytes out);
+
+// The directory part of a path ("." when there is none), and the last component.
+std::string directory_of(const std::string& path);
+std::string base_name_of(const std::string& path);
+
+}  // namespace peel

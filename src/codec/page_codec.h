@@ -1,0 +1,58 @@
+// codec/page_codec.h - how the bytes of one chunk are stored.
+//
+// Contract   encode() appends the stored form to `out` and says which codec it chose; the stored form
+//            is never larger than the plain one. decode() writes exactly plain.size() bytes or fails.
+//            Verification against a digest is the caller's.
+// Errors     decode: corrupt (stored bytes make no sense), unsupported (codec unknown). Safe on any
+//            input: sizes are checked before anything is allocated or copied.
+// Threads    Encoder and decoder contexts are thread-local; all functions may run on any thread.
+// Memory     At most chunk_size_max for scratch, per thread.
+// Source     docs/FORMAT.md, Codecs
+#pragma once
+
+#include "peel/error.h"
+#include "peel/types.h"
+
+namespace peel::codec {
+
+inline constexpr std::size_t chunk_size_max = 16u << 20;
+
+// Stored in every chunk record: numbers never change meaning.
+enum class Codec : std::uint8_t {
+  raw = 0,
+  constant = 1,      // one repeated element of `width` bytes
+  lz4 = 2,
+  zstd = 3,
+  shuffle_zstd = 4,  // byte planes of `width`-byte elements, then zstd
+  shuffle_lz4 = 5,   // byte planes, then lz4
+};
+
+enum class Effort : std::uint8_t { fast, balanced, thorough };  // lz4 class; zstd 3 where it pays; harder zstd
+
+struct EncodeHint {
+  std::uint8_t element_width = 0;  // 1, 2, 4 or 8 where the caller knows; 0: guess
+  Effort effort = Effort::fast;
+};
+
+struct Encoded {
+  Codec codec = Codec::raw;
+  std::uint8_t width = 1;  // element width the codec used; 1 where it has none
+  std::size_t size = 0;    // bytes appended to `out`
+};
+
+// Chooses per chunk: constant, then the cheapest that saves at least 1/16, else raw.
+Encoded encode(Bytes plain, EncodeHint hint, Buffer& out);
+// Exactly the named codec (for tests, --codec and repair); io/corrupt never; unsupported if it cannot
+// express `plain` (constant with two values). May be larger than plain.
+Result<Encoded> encode_as(Codec codec, std::uint8_t width, Effort effort, Bytes plain, Buffer& out);
+
+Status decode(Codec codec, std::uint8_t width, Bytes stored, MutableBytes plain);
+
+const char* codec_name(Codec codec);  // "raw", "const", "lz4", "zstd", "shuf+zstd", "shuf+lz4"; "?" if unknown
+Result<Codec> codec_from_name(std::string_view name);
+
+// Byte planes: out[p * n + i] = in[i * width + p]; a tail of size % width bytes follows unchanged.
+void shuffle(Bytes in, std::uint8_t width, MutableBytes out);
+void unshuffle(Bytes in, std::uint8_t width, MutableBytes out);
+
+}  // namespace peel::codec
