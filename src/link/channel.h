@@ -44,6 +44,7 @@ class Channel {
     std::optional<Digest> peer_key;  // raw Ed25519 public key of the verified peer; absent on plain links
     std::string peer_name;           // address, for messages; not trusted
     bool encrypted = false;
+    std::optional<Digest> binding;  // TLS exporter value: equal at both ends, unlike any other connection's
   };
   virtual const Properties& properties() const = 0;
 };
