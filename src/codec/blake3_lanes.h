@@ -1,0 +1,38 @@
+// codec/blake3_lanes.h - many BLAKE3 chunks or parents per call. Private to codec.
+//
+// Purpose    BLAKE3 is a tree of 1 KiB chunks. One chunk alone leaves most of a SIMD register idle;
+//            here a caller with many equal inputs fills it.
+// Errors     None.
+// Threads    Any.
+// Memory     Stack only.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "codec/blake3.h"
+#include "peel/types.h"
+
+namespace peel::codec {
+
+inline constexpr std::size_t blake3_chunk_size = 1024;
+
+// Plain or keyed: what every compression of one hash shares.
+struct Blake3Mode {
+  std::array<std::uint32_t, 8> key;
+  std::uint8_t flags;
+};
+Blake3Mode plain_mode();
+Blake3Mode keyed_mode(const Key& key);
+
+// The hash of an input of at most 64 bytes; `block` holds it, padded with zeros. One compression.
+Digest hash_one_block(const Blake3Mode& mode, const std::byte* block, std::size_t length);
+
+// out[i] = the hash of inputs[2i] || inputs[2i+1]. out may alias the front of in.
+void hash_pairs(const Blake3Mode& mode, std::span<const Digest> in, std::span<Digest> out);
+
+// out[i] = the hash of the i-th of out.size() inputs of `size` bytes laid end to end; size is a power
+// of two from 1 KiB to 64 KiB.
+void hash_equal_inputs(const Blake3Mode& mode, const std::byte* data, std::size_t size, std::span<Digest> out);
+
+}  // namespace peel::codec
