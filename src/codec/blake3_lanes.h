@@ -4,7 +4,8 @@
 //            here a caller with many equal inputs fills it.
 // Errors     None.
 // Threads    Any.
-// Memory     Stack only.
+// Memory     Stack only, below 16 KiB.
+// Source     blake3_avx512.S where the CPU has it, else the official blake3_hash_many.
 #pragma once
 
 #include <array>
@@ -34,5 +35,17 @@ void hash_pairs(const Blake3Mode& mode, std::span<const Digest> in, std::span<Di
 // out[i] = the hash of the i-th of out.size() inputs of `size` bytes laid end to end; size is a power
 // of two from 1 KiB to 64 KiB.
 void hash_equal_inputs(const Blake3Mode& mode, const std::byte* data, std::size_t size, std::span<Digest> out);
+
+// The inner nodes of BLAKE3's tree, for those who hash one large input.
+
+// out[i] = chaining value of the i-th of out.size() whole chunks, numbered from `counter`.
+void chunk_values(const Blake3Mode& mode, const std::byte* data, std::uint64_t counter, std::span<Digest> out);
+// Chaining value of one chunk of 0 to 1024 bytes.
+Digest chunk_value(const Blake3Mode& mode, Bytes chunk, std::uint64_t counter);
+// Pairs up neighbours level by level, in place, until `until` are left; an odd last one moves up as
+// it is, which is BLAKE3's tree exactly. Returns how many are left.
+std::size_t fold_values(const Blake3Mode& mode, std::span<Digest> values, std::size_t until);
+Digest parent_value(const Blake3Mode& mode, const Digest& left, const Digest& right);
+Digest root_value(const Blake3Mode& mode, const Digest& left, const Digest& right);
 
 }  // namespace peel::codec
