@@ -190,6 +190,8 @@ struct ReplaceReport {
   bool file_changed = false;   // false: it had that content already
   bool file_created = false;   // there was no working file
   bool revision_added = false; // rollback
+  // Hidden files of a run that was killed in mid-exchange, whose content is in no revision: not touched.
+  std::vector<std::string> left_behind;
 };
 
 // Rewrites the working file to REV ("" is the head); adds no revision. mtime becomes the recorded one.
@@ -216,6 +218,10 @@ struct FastForwardReport {
 // working file with it. A missing working file is created only by `create_missing`.
 Result<FastForwardReport> pull_fast_forward(const Paths& paths, const RevisionId& target,
                                             const FastForwardRequest& request, bool create_missing = false);
+// For a branch that somebody else has moved already: brings a working file that still is what the branch's
+// head was (`before`) to what it is now. A file with other content is left (file_left), never refused.
+Result<FastForwardReport> follow_branch(const Paths& paths, const RevisionId& before, const ReplaceRequest& request,
+                                        bool create_missing = false);
 
 // --- export, cat --------------------------------------------------------------------------------
 

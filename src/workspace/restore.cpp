@@ -1,0 +1,122 @@
+#include "base/hex.h"
+#include "workspace/identity.h"
+#include "workspace/replacement.h"
+#include "workspace/stamp.h"
+#include "workspace/working_copy.h"
+
+namespace peel::workspace {
+namespace {
+
+Result<RevisionInfo> resolve_revision(const Onion& onion, std::string_view rev) {
+  PEEL_TRY(const std::uint64_t number, onion.resolve(rev), "");
+  return onion.revision(number);
+}
+
+std::string shown_branch(const std::string& branch) { return "branch " + escape_for_terminal(branch); }
+
+}  // namespace
+
+Result<RevisionInfo> head_of(const Onion& onion, const std::string& branch) {
+  const auto ref = onion.ref(RefKind::branch, branch);
+  if (!ref) return fail(ErrorKind::not_found, "no " + shown_branch(branch));
+  const auto number = onion.find(ref->target);
+  if (!number) return fail(ErrorKind::corrupt, shown_branch(branch) + " names a revision that is not here");
+  return onion.revision(*number);
+}
+
+Status replace_content(const Onion& onion, Replacement& replacement, const RevisionInfo& target, ReplaceReport& report) {
+  report.revision = target;
+  if (replacement.file_exists() && replacement.content() == target.content) return {};
+  PEEL_TRY(const Reader reader, onion.open_revision(target.number), "");
+  report.file_created = !replacement.file_exists();
+  PEEL_CHECK(replacement.install(reader, target), "");
+  report.file_changed = true;
+  return {};
+}
+
+Result<RefChange> stamp_after(const Paths& paths, const Replacement& replacement, const ReplaceReport& report) {
+  Stamp stamp;
+  stamp.revision = report.revision.id;
+  stamp.content = report.revision.content;
+  if (report.file_changed) {
+    // Just written: its times are younger than any look, so this stamp says where the file came from, and
+    // a later look will make it proof.
+    PEEL_TRY(const auto named, look_at(paths.file), "");
+    if (named) stamp.times = named->times;
+    stamp.looked_ns = now_ns();
+  } else {
+    stamp.times = replacement.times();
+    stamp.looked_ns = replacement.looked_ns();
+    stamp.quiet = replacement.quiet();
+  }
+  return stamp_change(stamp);
+}
+
+Status update_stamp(Onion& onion, const RefChange& change) { return onion.update_refs(std::span(&change, 1)); }
+
+Result<ReplaceReport> restore(const Paths& paths, std::string_view rev, const ReplaceRequest& request) {
+  PEEL_TRY(Onion onion, open_onion(paths, Access::write), "");
+  PEEL_TRY(const RevisionInfo target, resolve_revision(onion, rev), "");
+  ReplaceReport report;
+  report.left_behind = remove_stale(paths.file, &onion);
+  PEEL_TRY(Replacement replacement, Replacement::begin(paths, request), "");
+  const bool same = replacement.file_exists() && replacement.content() == target.content;
+  if (!same && !request.discard) PEEL_CHECK(replacement.require_saved(onion), "");
+  PEEL_CHECK(replace_content(onion, replacement, target, report), "restore");
+  PEEL_TRY(const RefChange stamp, stamp_after(paths, replacement, report), "");
+  PEEL_CHECK(update_stamp(onion, stamp), "");
+  return report;
+}
+
+Result<ReplaceReport> switch_branch(const Paths& paths, const std::string& branch, const ReplaceRequest& request) {
+  PEEL_TRY(Onion onion, open_onion(paths, Access::write), "");
+  PEEL_TRY(const RevisionInfo target, head_of(onion, branch), "");
+  std::vector<RefChange> changes{current_branch_change(branch)};
+  ReplaceReport report;
+  report.revision = target;
+  const auto here = head_of(onion, onion.current_branch());
+  const bool carry_over = here && here->content == target.content && !request.discard;
+  if (!carry_over) {
+    report.left_behind = remove_stale(paths.file, &onion);
+    PEEL_TRY(Replacement replacement, Replacement::begin(paths, request), "");
+    const bool same = replacement.file_exists() && replacement.content() == target.content;
+    if (!same && !request.discard) PEEL_CHECK(replacement.require_saved(onion), "");
+    PEEL_CHECK(replace_content(onion, replacement, target, report), "switch");
+    PEEL_TRY(RefChange stamp, stamp_after(paths, replacement, report), "");
+    changes.push_back(std::move(stamp));
+  }
+  PEEL_CHECK(onion.update_refs(changes), "switch to " + shown_branch(branch));
+  return report;
+}
+
+Result<ReplaceReport> rollback(const Paths& paths, std::string_view rev, const ReplaceRequest& request) {
+  PEEL_TRY(Onion onion, open_onion(paths, Access::write), "");
+  PEEL_TRY(const RevisionInfo target, resolve_revision(onion, rev), "");
+  PEEL_TRY(const RevisionInfo head, head_of(onion, onion.current_branch()), "");
+  ReplaceReport report;
+  report.left_behind = remove_stale(paths.file, &onion);
+  PEEL_TRY(Replacement replacement, Replacement::begin(paths, request), "");
+  const bool same = replacement.file_exists() && replacement.content() == target.content;
+  if (!same && !request.discard) PEEL_CHECK(replacement.require_saved(onion), "");
+  // The file first: should the commit fail, the state is that of a plain restore, and nothing later can
+  // undo a rollback by accident.
+  PEEL_CHECK(replace_content(onion, replacement, target, report), "rollback");
+  if (target.number != head.number) {
+    CommitOptions options;
+    options.meta = describe_commit(request.author, request.note.empty() ? "rollback to @" + std::to_string(target.number) : request.note);
+    options.meta.mode = target.meta.mode;
+    options.meta.mtime_ns = target.meta.mtime_ns;
+    options.meta.labels = label_rollback;
+    options.expected_head = head.id;
+    options.even_if_same = true;
+    options.cancel = request.run.cancel;
+    PEEL_TRY(const CommitResult result, onion.commit_copy(target.number, options), "rollback");
+    report.revision = result.revision;
+    report.revision_added = result.added;
+  }
+  PEEL_TRY(const RefChange stamp, stamp_after(paths, replacement, report), "");
+  PEEL_CHECK(update_stamp(onion, stamp), "");
+  return report;
+}
+
+}  // namespace peel::workspace

@@ -1,0 +1,58 @@
+#include "workspace/revision_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/cancel.h"
+#include "base/hex.h"
+#include "codec/grid_digest.h"
+
+namespace peel::workspace {
+
+Status write_all(int fd, std::uint64_t offset, Bytes data) {
+  std::size_t done = 0;
+  while (done < data.size()) {
+    const ssize_t n = ::pwrite(fd, data.data() + done, data.size() - done, static_cast<off_t>(offset + done));
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return Error::from_errno(errno, "write at " + std::to_string(offset + done));
+    }
+    done += static_cast<std::size_t>(n);
+  }
+  return {};
+}
+
+Status write_revision(const Reader& reader, int fd, const Run& run) {
+  // Every so often the kernel is told to start writing, so that the fsync at the end finds little left.
+  constexpr std::uint64_t flush_every = 16u << 20;
+  const std::uint64_t size = reader.size();
+  if (::ftruncate(fd, static_cast<off_t>(size)) != 0) return Error::from_errno(errno, "set the size to " + std::to_string(size));
+  codec::ContentHasher hasher;
+  std::uint64_t flushed = 0;
+  const auto sink = [&](std::uint64_t offset, Bytes data, std::uint64_t hole_length) -> Status {
+    if (run.cancel) PEEL_CHECK(run.cancel->check(), "");
+    if (data.empty()) {
+      hasher.skip_zeros(hole_length);
+    } else {
+      hasher.update(data);
+      PEEL_CHECK(write_all(fd, offset, data), "");
+    }
+    const std::uint64_t end = offset + (data.empty() ? hole_length : data.size());
+    if (end - flushed >= flush_every) {
+      ::sync_file_range(fd, static_cast<off_t>(flushed), static_cast<off_t>(end - flushed), SYNC_FILE_RANGE_WRITE);
+      flushed = end;
+    }
+    if (run.progress) run.progress({end, size});
+    return {};
+  };
+  PEEL_CHECK(reader.stream(0, size, sink), "");
+  const Digest content = hasher.finish();
+  if (content != reader.content())
+    return fail(ErrorKind::corrupt, "the bytes read have the digest " + short_hex(content) + ", the revision says " +
+                                        short_hex(reader.content()));
+  return {};
+}
+
+}  // namespace peel::workspace
