@@ -1,0 +1,253 @@
+// cli/history_log.cpp - log: the history as a list, with what changed inside HDF5.
+#include <filesystem>
+#include <set>
+
+#include "base/hex.h"
+#include "cli/context.h"
+#include "cli/handlers.h"
+#include "cli/hdf5_changes.h"
+#include "cli/human.h"
+#include "cli/named_file.h"
+#include "cli/progress.h"
+#include "cli/revision_text.h"
+
+namespace peel::cli {
+namespace {
+
+// Looking inside HDF5 costs a helper process for each revision: log does it for so many, for so long.
+constexpr std::size_t hdf5_revisions_max = 20;
+constexpr std::chrono::seconds hdf5_time_max{20};
+constexpr std::uint32_t hdf5_items_max = 200;
+
+// Ancestors of a revision, newest first: parents always have smaller numbers.
+class Ancestors {
+ public:
+  Ancestors(const Onion& onion, std::uint64_t from) : onion_(onion) { waiting_.insert(from); }
+
+  Result<std::optional<RevisionInfo>> next() {
+    if (waiting_.empty()) return std::optional<RevisionInfo>();
+    const auto newest = std::prev(waiting_.end());
+    PEEL_TRY(RevisionInfo revision, onion_.revision(*newest), "");
+    waiting_.erase(newest);
+    for (const RevisionId& parent : revision.parents)
+      if (const auto number = onion_.find(parent)) waiting_.insert(*number);
+    return std::optional(std::move(revision));
+  }
+
+ private:
+  const Onion& onion_;
+  std::set<std::uint64_t> waiting_;
+};
+
+// Every revision of the onion, newest first.
+class Everything {
+ public:
+  static Result<Everything> of(const Onion& onion) {
+    PEEL_TRY(const auto list, onion.list(), "");
+    return Everything(onion, list);
+  }
+  Result<std::optional<RevisionInfo>> next() {
+    if (left_.empty()) return std::optional<RevisionInfo>();
+    const std::uint64_t number = left_.back().number;
+    left_ = left_.first(left_.size() - 1);
+    PEEL_TRY(RevisionInfo revision, onion_.revision(number), "");
+    return std::optional(std::move(revision));
+  }
+
+ private:
+  Everything(const Onion& onion, std::span<const RevisionSummary> list) : onion_(onion), left_(list) {}
+  const Onion& onion_;
+  std::span<const RevisionSummary> left_;
+};
+
+struct Entry {
+  RevisionInfo revision;
+  std::optional<Hdf5Outcome> changes;
+};
+
+// Whether the first revision of a line holds the dataset at all: then it added it.
+Result<std::optional<Hdf5Outcome>> added_in_root(const Context& context, const Onion& onion, const RevisionInfo& root,
+                                                 const std::string& dataset) {
+  PEEL_TRY(const Reader reader, onion.open_revision(root.number), "");
+  const RevisionSource source(reader);
+  if (!hdf5::looks_like_hdf5(source)) return std::optional<Hdf5Outcome>();
+  hdf5::Limits limits = hdf5::patient();
+  limits.cancel = &context.cancel;
+  const Result<hdf5::Listing> listing = hdf5::list(source, limits);
+  Hdf5Outcome outcome;
+  if (!listing) {
+    if (listing.error().kind() == ErrorKind::cancelled) return Error(listing.error());
+    outcome.state = Hdf5Outcome::State::failed;
+    outcome.why = listing.error().message();
+    return std::optional(std::move(outcome));
+  }
+  outcome.state = Hdf5Outcome::State::compared;
+  for (const hdf5::Object& object : listing->objects)
+    if (object.path == dataset || object.path.rfind(dataset + "/", 0) == 0)
+      outcome.diff.changes.push_back({.path = object.path, .attribute = {}, .object = object.kind,
+                                      .what = hdf5::What::added, .before = {}, .after = object.type,
+                                      .changed = {}, .total = 0, .max_difference = {}, .note = {}});
+  return std::optional(std::move(outcome));
+}
+
+template <class Walk>
+Result<std::vector<Entry>> walk_dataset(const Context& context, const Onion& onion, Walk walk, std::uint64_t most,
+                                        const std::string& dataset) {
+  Progress progress(context, "comparing");
+  std::vector<Entry> out;
+  for (std::uint64_t looked_at = 0; out.size() < most; ++looked_at) {
+    PEEL_CHECK(context.cancel.check(), "");
+    PEEL_TRY(auto revision, walk.next(), "");
+    if (!revision) break;
+    Hdf5Request request{.path = dataset, .changed = {}, .limits = hdf5::patient()};
+    PEEL_TRY(auto changes, changes_of(context, onion, *revision, std::move(request)), "");
+    if (!revision->first_parent) {
+      PEEL_TRY(changes, added_in_root(context, onion, *revision, dataset), "");
+    }
+    // What could not be compared is shown rather than passed over in silence.
+    const bool shown_anyway = changes && changes->state == Hdf5Outcome::State::failed;
+    if (shown_anyway || (changes && !changes->diff.changes.empty()))
+      out.push_back({std::move(*revision), std::move(changes)});
+    progress.update(looked_at, onion.revision_count());
+  }
+  return out;
+}
+
+template <class Walk>
+Result<std::vector<Entry>> walk_all(const Context& context, Walk walk, std::uint64_t most) {
+  std::vector<Entry> out;
+  while (out.size() < most) {
+    PEEL_CHECK(context.cancel.check(), "");
+    PEEL_TRY(auto revision, walk.next(), "");
+    if (!revision) break;
+    out.push_back({std::move(*revision), {}});
+  }
+  return out;
+}
+
+// Adds HDF5 changes to a short list, until the time for it is used up.
+Status look_inside(const Context& context, const Onion& onion, std::vector<Entry>& entries) {
+  if (entries.size() > hdf5_revisions_max) {
+    context.messages.detail("more than " + std::to_string(hdf5_revisions_max) + " revisions: not looking inside; use -n");
+    return {};
+  }
+  const auto end = std::chrono::steady_clock::now() + hdf5_time_max;
+  for (Entry& entry : entries) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    if (left.count() <= 0) {
+      context.messages.note("looking inside HDF5 takes long; stopped at @" + std::to_string(entry.revision.number) +
+                            " (peel show looks at one)");
+      break;
+    }
+    Hdf5Request request;
+    request.limits.time_max = left;
+    request.limits.items_max = hdf5_items_max;
+    PEEL_TRY(entry.changes, changes_of(context, onion, entry.revision, std::move(request)), "");
+  }
+  return {};
+}
+
+void print_entry(Output& out, const Entry& entry, const RefNames& names) {
+  out.line(revision_line(entry.revision, names));
+  for (const std::string& line : note_lines(entry.revision.meta.note)) out.line("    " + line);
+  if (entry.changes) print_changes(out, *entry.changes, "      ");
+}
+
+template <class Walk>
+Result<std::vector<Entry>> entries_of(const Context& context, const Onion& onion, Walk walk) {
+  PEEL_TRY(const auto most, context.arguments.count("number"), "");
+  if (const auto dataset = context.arguments.value("dataset")) {
+    const std::string path = !dataset->empty() && dataset->front() == '/' ? *dataset : "/" + *dataset;
+    return walk_dataset(context, onion, std::move(walk), most.value_or(~0ull), path);
+  }
+  PEEL_TRY(auto entries, walk_all(context, std::move(walk), most.value_or(~0ull)), "");
+  if (!context.arguments.has("no-hdf5")) PEEL_CHECK(look_inside(context, onion, entries), "");
+  return entries;
+}
+
+Result<int> log_file(Context& context) {
+  PEEL_TRY(const NamedOnion named, open_named(context), "");
+  const Onion& onion = named.onion;
+  const std::string rev = context.arguments.operand_or(1, "");
+  std::vector<Entry> entries;
+  if (context.arguments.has("all")) {
+    PEEL_TRY(auto walk, Everything::of(onion), "");
+    PEEL_TRY(entries, entries_of(context, onion, walk), "");
+  } else if (onion.revision_count() > 0) {
+    PEEL_TRY(const auto from, onion.resolve(rev), shown(named.paths));
+    PEEL_TRY(entries, entries_of(context, onion, Ancestors(onion, from)), "");
+  }
+  const RefNames names(onion);
+  if (!context.json) {
+    for (const Entry& entry : entries) print_entry(context.out, entry, names);
+    return 0;
+  }
+  JsonWriter json;
+  json.begin_object();
+  write_paths(json, named.paths);
+  json.string("branch", onion.current_branch()).key("revisions").begin_array();
+  for (const Entry& entry : entries) {
+    write_revision(json, entry.revision, &names, [&] {
+      if (entry.changes && entry.changes->state == Hdf5Outcome::State::compared) {
+        json.key("changes");
+        write_changes(json, entry.changes->diff);
+      }
+    });
+  }
+  json.end_array().end_object();
+  context.document(std::move(json));
+  return 0;
+}
+
+Result<int> log_directory(Context& context, const std::string& directory) {
+  PEEL_TRY(const auto all, workspace::onions_in(directory), "");
+  JsonWriter json;
+  json.begin_object().key("files").begin_array();
+  for (const workspace::Paths& paths : all) {
+    PEEL_CHECK(context.cancel.check(), "");
+    Result<Onion> onion = workspace::open_onion(paths);
+    if (!onion) return std::move(onion.error());
+    std::error_code ignored;
+    const std::uint64_t bytes = std::filesystem::file_size(paths.onion, ignored);
+    std::optional<RevisionInfo> head;
+    if (const auto ref = onion->ref(RefKind::branch, onion->current_branch())) {
+      PEEL_TRY(const auto number, onion->resolve(""), shown(paths));
+      PEEL_TRY(head, onion->revision(number), shown(paths));
+    }
+    const RefNames names(*onion);
+    if (context.json) {
+      json.begin_object();
+      write_paths(json, paths);
+      json.integer("revisions", onion->revision_count()).integer("onion_bytes", bytes);
+      if (head) {
+        json.key("head");
+        write_revision(json, *head, &names);
+      }
+      json.end_object();
+    } else {
+      context.out.line(shown(paths) + "  " + counted(onion->revision_count(), "revision", "revisions") + ", " +
+                       size_text(bytes));
+      if (head) context.out.line("  " + revision_line(*head, names));
+    }
+  }
+  json.end_array().end_object();
+  if (context.json)
+    context.document(std::move(json));
+  else if (all.empty())
+    context.report("no histories here; begin one with: peel commit FILE");
+  return 0;
+}
+
+}  // namespace
+
+Result<int> run_log(Context& context) {
+  const std::string name = context.arguments.operand_or(0, ".");
+  std::error_code ignored;
+  if (std::filesystem::is_directory(name, ignored)) {
+    if (context.arguments.operand(1)) return fail(ErrorKind::usage, shown(name) + " is a directory; REV needs a file");
+    return log_directory(context, name);
+  }
+  return log_file(context);
+}
+
+}  // namespace peel::cli

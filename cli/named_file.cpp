@@ -1,0 +1,32 @@
+// cli/named_file.cpp - see named_file.h.
+#include "cli/named_file.h"
+
+#include "base/hex.h"
+
+namespace peel::cli {
+
+Result<workspace::Paths> paths_of_name(const Context& context, const std::string& name) {
+  return workspace::locate(name, context.arguments.value("onion"));
+}
+
+Result<workspace::Paths> paths_of(const Context& context, std::size_t operand) {
+  return paths_of_name(context, context.arguments.operand_or(operand, ""));
+}
+
+Result<NamedOnion> open_named(const Context& context, Access access) {
+  PEEL_TRY(workspace::Paths paths, paths_of(context), "");
+  context.messages.trace("open " + shown(paths.onion));
+  PEEL_TRY(Onion onion, workspace::open_onion(paths, access), "");
+  return NamedOnion{std::move(paths), std::move(onion)};
+}
+
+std::string shown(const std::string& name) { return escape_for_terminal(name); }
+std::string shown(const workspace::Paths& paths) { return shown(paths.file); }
+
+void write_paths(JsonWriter& json, const workspace::Paths& paths) {
+  json.string("file", paths.file).string("onion", paths.onion);
+}
+
+workspace::Run run_of(const Context& context) { return {.cancel = &context.cancel, .progress = {}}; }
+
+}  // namespace peel::cli

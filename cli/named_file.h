@@ -1,0 +1,31 @@
+// cli/named_file.h - the FILE operand of a command: the names behind it, its history opened.
+//
+// Threads    One owner.
+#pragma once
+
+#include "cli/context.h"
+#include "workspace/workspace.h"
+
+namespace peel::cli {
+
+// The i-th operand as a working file, with --onion taken into account.
+Result<workspace::Paths> paths_of(const Context& context, std::size_t operand = 0);
+Result<workspace::Paths> paths_of_name(const Context& context, const std::string& name);
+
+struct NamedOnion {
+  workspace::Paths paths;
+  Onion onion;
+};
+Result<NamedOnion> open_named(const Context& context, Access access = Access::read);
+
+// The file's name for messages, escaped.
+std::string shown(const workspace::Paths& paths);
+std::string shown(const std::string& name);
+
+// "file" and "onion" of a JSON document.
+void write_paths(JsonWriter& json, const workspace::Paths& paths);
+
+// What long operations of workspace take, without progress.
+workspace::Run run_of(const Context& context);
+
+}  // namespace peel::cli
