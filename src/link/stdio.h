@@ -22,7 +22,7 @@ namespace peel::link {
 // `peer_name` is for messages. The two may be one descriptor duplicated (a socket).
 Result<std::unique_ptr<Channel>> stdio_channel(UniqueFd incoming, UniqueFd outgoing, std::string peer_name);
 
-// Duplicates descriptors 0 and 1.
+// Takes descriptors 0 and 1 over; what else uses them talks to /dev/null from then on.
 Result<std::unique_ptr<Channel>> standard_streams_channel();
 
 // argv[0] is searched on PATH; no shell is involved.

@@ -7,6 +7,7 @@
 //            no early data, ALPN "peel/1".
 //            The server's first byte inside TLS says whether it accepts the client's key (1) or not (0); it is
 //            consumed here and costs no round trip: a client that was turned away learns it from its first read.
+//            Bytes taken by write_some but not yet by the channel below leave during later calls, wait() included.
 //            The stream has an orderly end only by close_notify; anything else is a network error, so truncation is
 //            never taken for an end.
 // Errors     refused: `check` said no (its message is kept), the peer turned our key away, or it offers no
