@@ -1,0 +1,97 @@
+#include "onion/revision_table.h"
+
+#include <algorithm>
+
+namespace peel::onion {
+
+void RevisionTable::reset(std::vector<RunLocation> runs) {
+  runs_ = std::move(runs);
+  unwritten_.clear();
+  summaries_.clear();
+  extras_.clear();
+  by_id_.clear();
+  by_id_count_ = 0;
+  loaded_ = runs_.empty();
+}
+
+void RevisionTable::put(const RevisionRow& row) {
+  summaries_.push_back(row.summary);
+  extras_.push_back({row.content, row.commit, row.root, row.page_log2, row.parents});
+}
+
+void RevisionTable::add(const RevisionRow& row) {
+  unwritten_.push_back(row);
+  if (loaded_) put(row);
+}
+
+Result<std::vector<RevisionRow>> RevisionTable::read_run(const Store& store, const RunLocation& run) {
+  PEEL_TRY(const auto record, store.read_record(run.offset, RecordType::revision_run), "");
+  WireReader r(record.payload);
+  PEEL_TRY(const auto count, r.integer<std::uint64_t>(), "revision run");
+  if (count != run.count || r.rest().size() != count * revision_row_size)
+    return fail(ErrorKind::corrupt, store.path() + ": revision run of another size than its checkpoint says");
+  std::vector<RevisionRow> rows;
+  rows.reserve(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    PEEL_TRY(const auto row, decode_revision_row(r.rest().subspan(i * revision_row_size, revision_row_size)), store.path());
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+Status RevisionTable::load(const Store& store) {
+  if (loaded_) return {};
+  std::uint64_t total = unwritten_.size();
+  for (const auto& run : runs_) total += run.count;
+  summaries_.reserve(total);
+  extras_.reserve(total);
+  for (const auto& run : runs_) {
+    auto rows = read_run(store, run);
+    if (!rows) {
+      summaries_.clear();
+      extras_.clear();
+      return std::move(rows.error());
+    }
+    for (const auto& row : *rows) put(row);
+  }
+  for (const auto& row : unwritten_) put(row);
+  loaded_ = true;
+  return {};
+}
+
+std::optional<std::size_t> RevisionTable::index_of(std::uint64_t number) const {
+  // Without collections the number is the index; look there first.
+  if (number >= 1 && number <= summaries_.size() && summaries_[number - 1].number == number) return number - 1;
+  const auto it = std::lower_bound(summaries_.begin(), summaries_.end(), number,
+                                   [](const RevisionSummary& s, std::uint64_t n) { return s.number < n; });
+  if (it == summaries_.end() || it->number != number) return std::nullopt;
+  return static_cast<std::size_t>(it - summaries_.begin());
+}
+
+std::optional<std::size_t> RevisionTable::index_of(const RevisionId& id) const {
+  for (; by_id_count_ < summaries_.size(); ++by_id_count_) by_id_.emplace(summaries_[by_id_count_].id, by_id_count_);
+  const auto it = by_id_.find(id);
+  return it == by_id_.end() ? std::nullopt : std::optional(it->second);
+}
+
+Status RevisionTable::write_runs(const Store& store, GroupWriter& writer) {
+  if (unwritten_.empty()) return {};
+  std::vector<RevisionRow> merged = unwritten_;
+  while (!runs_.empty() && runs_.back().count <= merged.size() * 2 && runs_.back().count + merged.size() <= run_rows_max) {
+    PEEL_TRY(auto older, read_run(store, runs_.back()), "");
+    older.insert(older.end(), merged.begin(), merged.end());
+    merged = std::move(older);
+    runs_.pop_back();
+  }
+  const RunLocation location{writer.begin(RecordType::revision_run), merged.size()};
+  WireWriter w(std::move(writer.payload()));
+  w.integer(std::uint64_t{merged.size()});
+  writer.payload() = std::move(w).take();
+  for (const auto& row : merged) encode(row, writer.payload());
+  PEEL_CHECK(writer.end(), "");
+  runs_.push_back(location);
+  unwritten_.clear();
+  return {};
+}
+
+}  // namespace peel::onion

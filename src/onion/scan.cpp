@@ -1,0 +1,273 @@
+// Commit by scan: read the source once, keep what is unchanged in place, cut the rest by content.
+//
+//   1. Grid first. Each page is hashed and compared with the parent's digest of the same page. Equal pages keep
+//      the parent's slices, however those were cut.
+//   2. Runs of changed pages: a short run (an edit in place) becomes page chunks; a long one (bytes moved, or
+//      all is new) goes through content-defined cutting and the chunk index, so moved bytes find their old chunks.
+//
+// So a few edited pages cost what pages cost, and a shift costs what content-defined cutting costs.
+// Memory     window_size for reading, batch_size for a run, the same encoded: about 20 MiB.
+#include <algorithm>
+
+#include "codec/page_codec.h"
+#include "onion/impl.h"
+
+namespace peel {
+
+using namespace onion;
+
+namespace {
+
+constexpr std::uint64_t window_size = 4u << 20;    // a multiple of every leaf size
+constexpr std::size_t segment_size = 512u << 10;   // what one thread reads and hashes at a time
+constexpr std::size_t batch_size = 4u << 20;       // bytes of a run cut at once
+constexpr std::size_t short_run_pages = 16;
+constexpr std::size_t chunks_per_task = 16;
+
+class Scan {
+ public:
+  Scan(Onion::Impl& m, GroupWriter& writer, const Tree& parent, const Source& source, std::uint64_t size, const CommitOptions& options)
+      : m_(m), writer_(writer), parent_(parent), source_(source), size_(size), options_(options),
+        page_size_(static_cast<std::size_t>(parent.page_size())), editor_(*m.store, writer, parent, size), cursor_(*m.store, parent),
+        chunker_(codec::ChunkerSizes::around(static_cast<std::uint32_t>(2 * page_size_)), m.super.lineage) {}
+
+  Result<TreeEditor::Finished> run(std::uint64_t& bytes_changed) {
+    m_.index.load(*m_.store);
+    std::uint64_t at = 0;
+    Source::Extent extent{0, 0};
+    while (at < size_) {
+      if (options_.cancel) PEEL_CHECK(options_.cancel->check(), "");
+      if (options_.progress) options_.progress({at, size_});
+      if (at >= extent.end) {
+        PEEL_TRY(extent, source_.next_data(at), "");
+        extent.end = extent.begin >= size_ ? size_ : std::min(extent.end, size_);
+      }
+      if (extent.begin > at) {
+        const std::uint64_t data = std::min(extent.begin, size_);
+        const std::uint64_t hole_end = data == size_ ? parent_end_page() : data / page_size_;
+        if (hole_end > at / page_size_) {
+          PEEL_CHECK(end_run(), "");
+          PEEL_CHECK(editor_.clear_pages(at / page_size_, hole_end), "");
+          at = hole_end * page_size_;
+          continue;
+        }
+      }
+      const std::uint64_t until = std::min(size_, (std::max(extent.end, at + 1) + page_size_ - 1) / page_size_ * page_size_);
+      const std::uint64_t length = std::min(window_size, until - at);
+      PEEL_CHECK(read_window(at, length), "");
+      PEEL_CHECK(compare_window(at, length), "");
+      at += length;
+    }
+    PEEL_CHECK(end_run(), "");
+    if (options_.progress) options_.progress({size_, size_});
+    bytes_changed = bytes_changed_;
+    return editor_.finish();
+  }
+
+ private:
+  std::uint64_t parent_end_page() const { return (size_ + page_size_ - 1) / page_size_; }
+
+  Status read_window(std::uint64_t at, std::uint64_t length) {
+    window_.resize(static_cast<std::size_t>(length));
+    digests_.resize((window_.size() + page_size_ - 1) / page_size_);
+    const std::size_t segments = (window_.size() + segment_size - 1) / segment_size;
+    std::vector<Status> failures(segments);
+    m_.pool().for_each_index(segments, [&](std::size_t i) {
+      const std::size_t from = i * segment_size, n = std::min(segment_size, window_.size() - from);
+      const MutableBytes bytes = MutableBytes(window_).subspan(from, n);
+      const auto got = source_.read_at(at + from, bytes);
+      if (!got) {
+        failures[i] = std::move(const_cast<Error&>(got.error()));
+        return;
+      }
+      // Shorter than it was: the rest counts as zeros; the caller looks at the file again afterwards.
+      std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(*got), bytes.end(), std::byte{0});
+      codec::page_digests(bytes, parent_.page_height(), std::span(digests_).subspan(from / page_size_, (n + page_size_ - 1) / page_size_));
+    });
+    for (auto& failure : failures) PEEL_CHECK(std::move(failure), "");
+    return {};
+  }
+
+  Status compare_window(std::uint64_t at, std::uint64_t length) {
+    const Digest& zero = codec::zero_subtree(parent_.page_height());
+    for (std::size_t i = 0; i < digests_.size(); ++i) {
+      const std::uint64_t page = at / page_size_ + i;
+      PEEL_TRY(const auto before, cursor_.page_digest(page), "");
+      if (before == digests_[i]) {
+        PEEL_CHECK(end_run(), "");
+        continue;
+      }
+      bytes_changed_ += page_size_;
+      if (digests_[i] == zero) {
+        PEEL_CHECK(end_run(), "");
+        PEEL_CHECK(editor_.set_page(page, zero, {}), "");
+        continue;
+      }
+      if (run_.digests.empty() && run_.slices.empty()) run_.begin(page);
+      const std::size_t from = i * page_size_, n = std::min<std::size_t>(page_size_, static_cast<std::size_t>(length) - from);
+      run_.bytes.insert(run_.bytes.end(), window_.begin() + static_cast<std::ptrdiff_t>(from), window_.begin() + static_cast<std::ptrdiff_t>(from + n));
+      run_.digests.push_back(digests_[i]);
+      if (run_.bytes.size() >= batch_size + chunker_.sizes().size_max) PEEL_CHECK(cut(false), "");
+    }
+    return {};
+  }
+
+  // --- runs of changed pages ------------------------------------------------------------------
+  struct Run {
+    std::uint64_t next_page = 0;     // first page not yet handed to the editor
+    bool cut_before = false;         // content-defined cutting has begun
+    Buffer bytes;                    // not yet cut; begins where the cut pieces end
+    std::vector<Digest> digests;     // of pages from next_page on
+    std::vector<Slice> slices;       // cut, covering from next_page on; start counts from next_page's first byte
+    std::uint64_t covered = 0;       // bytes the slices cover
+    void begin(std::uint64_t page) { next_page = page; cut_before = false; covered = 0; }
+  };
+
+  Status end_run() {
+    if (run_.digests.empty()) return {};
+    if (!run_.cut_before && run_.digests.size() <= short_run_pages) {
+      PEEL_CHECK(store_pages(), "");
+    } else {
+      PEEL_CHECK(cut(true), "");
+    }
+    run_.bytes.clear();
+    run_.digests.clear();
+    run_.slices.clear();
+    return {};
+  }
+
+  Status store_pages() {
+    for (std::size_t i = 0; i < run_.digests.size(); ++i) {
+      const Bytes bytes = Bytes(run_.bytes).subspan(i * page_size_, std::min(page_size_, run_.bytes.size() - i * page_size_));
+      const auto length = static_cast<std::uint32_t>(bytes.size());
+      const ChunkName name{length == page_size_ ? codec::chunk_digest_of_root(length, run_.digests[i]) : codec::chunk_digest(bytes), length};
+      PEEL_TRY(const auto place, m_.store_chunk(writer_, name, bytes, options_.element_width), "");
+      const Slice slice{place.offset, place.record_size, 0, length, 0};
+      PEEL_CHECK(editor_.set_page(run_.next_page + i, run_.digests[i], std::span(&slice, 1)), "");
+    }
+    return {};
+  }
+
+  struct Piece {
+    std::size_t offset, length;
+    ChunkName name;
+    std::optional<Onion::Impl::Place> place;
+    codec::Encoded encoded;
+    std::size_t encoded_at;
+  };
+
+  // Cuts what is buffered (all of it at the end of the run), stores the chunks, hands full pages to the editor.
+  Status cut(bool at_end) {
+    run_.cut_before = true;
+    pieces_.clear();
+    std::size_t at = 0;
+    while (at < run_.bytes.size() && (at_end || run_.bytes.size() - at >= chunker_.sizes().size_max)) {
+      const std::size_t n = chunker_.next_cut(Bytes(run_.bytes).subspan(at), at_end);
+      pieces_.push_back({at, n, {}, {}, {}, 0});
+      at += n;
+    }
+    prepare_pieces();
+    for (std::size_t i = 0; i < pieces_.size(); ++i) PEEL_CHECK(place_piece(pieces_[i], encoded_[i / chunks_per_task]), "");
+    run_.bytes.erase(run_.bytes.begin(), run_.bytes.begin() + static_cast<std::ptrdiff_t>(at));
+    return emit_pages(at_end);
+  }
+
+  // Names, look-ups and encoding on all threads.
+  void prepare_pieces() {
+    const std::size_t tasks = (pieces_.size() + chunks_per_task - 1) / chunks_per_task;
+    if (encoded_.size() < tasks) encoded_.resize(tasks);
+    m_.pool().for_each_index(tasks, [&](std::size_t t) {
+      Buffer& out = encoded_[t];
+      out.clear();
+      for (std::size_t i = t * chunks_per_task; i < std::min(pieces_.size(), (t + 1) * chunks_per_task); ++i) {
+        Piece& p = pieces_[i];
+        const Bytes plain = Bytes(run_.bytes).subspan(p.offset, p.length);
+        p.name = {codec::chunk_digest(plain), static_cast<std::uint32_t>(p.length)};
+        p.place = m_.find_place(p.name, &writer_);
+        if (p.place) continue;
+        p.encoded_at = out.size();
+        p.encoded = codec::encode(plain, {options_.element_width, codec::Effort::fast}, out);
+      }
+    });
+  }
+
+  Status place_piece(Piece& p, const Buffer& encoded) {
+    if (!p.place) p.place = m_.find_place(p.name, &writer_);  // the same bytes earlier in this batch
+    if (!p.place) {
+      PEEL_TRY(p.place, m_.append_stored(writer_, p.name, static_cast<std::uint8_t>(p.encoded.codec), p.encoded.width,
+                                         Bytes(encoded).subspan(p.encoded_at, p.encoded.size)), "");
+    }
+    run_.slices.push_back({p.place->offset, p.place->record_size, static_cast<std::uint32_t>(run_.covered), static_cast<std::uint32_t>(p.length), 0});
+    run_.covered += p.length;
+    return {};
+  }
+
+  Status emit_pages(bool at_end) {
+    std::size_t page = 0, slice = 0;
+    std::vector<Slice> of_page;
+    for (; page < run_.digests.size(); ++page) {
+      const std::uint64_t begin = page * page_size_, end = begin + page_size_;
+      if (end > run_.covered && !at_end) break;
+      of_page.clear();
+      while (slice < run_.slices.size() && std::uint64_t{run_.slices[slice].start} + run_.slices[slice].length <= begin) ++slice;
+      for (std::size_t s = slice; s < run_.slices.size() && run_.slices[s].start < end; ++s) {
+        Slice part = run_.slices[s];
+        const std::uint64_t from = std::max<std::uint64_t>(part.start, begin), to = std::min<std::uint64_t>(part.end(), end);
+        part.chunk_offset += static_cast<std::uint32_t>(from - part.start);
+        part.start = static_cast<std::uint32_t>(from - begin);
+        part.length = static_cast<std::uint32_t>(to - from);
+        of_page.push_back(part);
+      }
+      PEEL_CHECK(editor_.set_page(run_.next_page + page, run_.digests[page], of_page), "");
+    }
+    // What is left starts over from the first page not handed on.
+    const auto consumed = static_cast<std::uint32_t>(page * page_size_);
+    std::vector<Slice> rest;
+    for (const Slice& s : run_.slices) {
+      if (s.end() <= consumed) continue;
+      Slice kept = s;
+      const std::uint32_t skip = consumed > s.start ? consumed - s.start : 0;
+      kept.chunk_offset += skip;
+      kept.length -= skip;
+      kept.start = s.start + skip - consumed;
+      rest.push_back(kept);
+    }
+    run_.slices = std::move(rest);
+    run_.covered -= std::min<std::uint64_t>(run_.covered, consumed);
+    run_.digests.erase(run_.digests.begin(), run_.digests.begin() + static_cast<std::ptrdiff_t>(page));
+    run_.next_page += page;
+    return {};
+  }
+
+  Onion::Impl& m_;
+  GroupWriter& writer_;
+  const Tree parent_;
+  const Source& source_;
+  const std::uint64_t size_;
+  const CommitOptions& options_;
+  const std::size_t page_size_;
+  TreeEditor editor_;
+  LeafCursor cursor_;
+  codec::Chunker chunker_;
+  Buffer window_;
+  std::vector<Digest> digests_;
+  Run run_;
+  std::vector<Piece> pieces_;
+  std::vector<Buffer> encoded_;
+  std::uint64_t bytes_changed_ = 0;
+};
+
+}  // namespace
+
+Result<CommitResult> Onion::commit_scan(const Source& source, const CommitOptions& options) {
+  Impl& m = *impl_;
+  const std::uint64_t size = source.size();
+  std::uint64_t bytes_changed = 0;
+  PEEL_TRY(auto result, m.commit(options, size, [&](GroupWriter& writer, const Tree& parent) {
+    return Scan(m, writer, parent, source, size, options).run(bytes_changed);
+  }), "");
+  result.bytes_changed = bytes_changed;
+  return result;
+}
+
+}  // namespace peel

@@ -1,0 +1,97 @@
+#include "onion/staging.h"
+
+#include "base/wire.h"
+#include "codec/crc32c.h"
+#include "codec/page_codec.h"
+
+namespace peel::onion {
+namespace {
+
+constexpr char magic[] = "PEELSTG1";
+constexpr std::size_t magic_size = 8;
+constexpr std::size_t entry_header_size = 48;
+constexpr std::size_t crc_offset = 44;
+
+}  // namespace
+
+Result<Staging> Staging::open(FileSystem& fs, const std::string& path, std::uint64_t quota) {
+  Staging s;
+  s.fs_ = &fs;
+  s.path_ = path;
+  s.quota_ = quota;
+  auto existing = fs.open(path, OpenMode::read_write);
+  if (!existing && existing.error().kind() == ErrorKind::not_found) existing = fs.open(path, OpenMode::create_new, 0600);
+  if (!existing) return std::move(existing.error());
+  s.file_ = std::move(existing).value();
+  auto locked = s.file_->lock(false);
+  if (!locked && locked.error().kind() != ErrorKind::unsupported)
+    return fail(ErrorKind::conflict, path + ": another transfer of the same kind is going on");
+  PEEL_CHECK(s.load(), path);
+  return s;
+}
+
+Status Staging::load() {
+  std::array<std::byte, magic_size> head{};
+  PEEL_TRY(const auto got, file_->read_at(0, head), "");
+  if (got < magic_size || std::memcmp(head.data(), magic, magic_size) != 0) {
+    PEEL_CHECK(file_->truncate(0), "");
+    PEEL_CHECK(file_->write_at(0, as_bytes(std::string_view(magic, magic_size))), "");
+    end_ = magic_size;
+    return {};
+  }
+  end_ = magic_size;
+  Buffer stored;
+  std::array<std::byte, entry_header_size> header;
+  while (true) {
+    PEEL_TRY(const auto n, file_->read_at(end_, header), "");
+    if (n < entry_header_size) break;
+    ChunkName name;
+    std::copy_n(header.begin(), 32, name.digest.bytes.begin());
+    name.length = WireReader::load<std::uint32_t>(header.data() + 32);
+    const auto size = WireReader::load<std::uint32_t>(header.data() + 40);
+    if (size > codec::chunk_size_max || name.length == 0 || name.length > codec::chunk_size_max) break;
+    stored.resize(size);
+    PEEL_TRY(const auto m, file_->read_at(end_ + entry_header_size, stored), "");
+    if (m < size) break;
+    const auto crc = codec::crc32c(codec::crc32c(0, Bytes(header).first(crc_offset)), stored);
+    if (crc != WireReader::load<std::uint32_t>(header.data() + crc_offset)) break;
+    places_[name] = {end_ + entry_header_size, size, std::to_integer<std::uint8_t>(header[36]), std::to_integer<std::uint8_t>(header[37])};
+    end_ += entry_header_size + size;
+  }
+  return file_->truncate(end_);
+}
+
+Status Staging::add(const StoredChunk& chunk) {
+  if (has(chunk.name)) return {};
+  const std::uint64_t size = entry_header_size + chunk.stored.size();
+  if (end_ + size > quota_) return fail(ErrorKind::limit, path_ + ": the quota for unfinished transfers is used up");
+  std::array<std::byte, entry_header_size> header{};
+  std::copy(chunk.name.digest.bytes.begin(), chunk.name.digest.bytes.end(), header.begin());
+  WireWriter::store(header.data() + 32, chunk.name.length);
+  header[36] = static_cast<std::byte>(chunk.codec);
+  header[37] = static_cast<std::byte>(chunk.width);
+  WireWriter::store(header.data() + 40, static_cast<std::uint32_t>(chunk.stored.size()));
+  WireWriter::store(header.data() + crc_offset, codec::crc32c(codec::crc32c(0, Bytes(header).first(crc_offset)), chunk.stored));
+  PEEL_CHECK(file_->write_at(end_, header), path_);
+  PEEL_CHECK(file_->write_at(end_ + entry_header_size, chunk.stored), path_);
+  places_[chunk.name] = {end_ + entry_header_size, static_cast<std::uint32_t>(chunk.stored.size()), chunk.codec, chunk.width};
+  end_ += size;
+  return {};
+}
+
+Result<StoredChunk> Staging::get(const ChunkName& name) const {
+  const auto it = places_.find(name);
+  if (it == places_.end()) return fail(ErrorKind::not_found, path_ + ": chunk not staged");
+  StoredChunk chunk{name, it->second.codec, it->second.width, Buffer(it->second.stored)};
+  PEEL_CHECK(read_exactly(*file_, it->second.offset, chunk.stored), path_);
+  return chunk;
+}
+
+Status Staging::sync() { return file_->sync_data(); }
+
+Status Staging::remove() {
+  places_.clear();
+  return fs_->remove(path_);
+}
+
+}  // namespace peel::onion

@@ -1,0 +1,71 @@
+// onion/store.h - the reading side of one onion file: verified nodes and chunks by offset.
+//
+// Contract   A record never changes once its group is visible, so everything here may be cached for ever.
+// Errors     corrupt (names the offset), io, truncated as corrupt.
+// Threads    All const methods: any thread.
+// Memory     The node cache: at most cache_nodes nodes (about 1.3 KB each).
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/file.h"
+#include "onion/node.h"
+
+namespace peel::onion {
+
+inline constexpr std::size_t cache_nodes_default = 8192;
+
+class Store {
+ public:
+  Store(std::string path, std::unique_ptr<File> file, const Salt& salt, std::size_t cache_nodes = cache_nodes_default);
+
+  const std::string& path() const { return path_; }
+  File& file() const { return *file_; }
+  const Salt& salt() const { return salt_; }
+
+  // A checked record: header and payload. `type` must match.
+  struct Record {
+    RecordHeader header;
+    Buffer payload;
+  };
+  Result<Record> read_record(std::uint64_t offset, RecordType type) const;
+
+  Result<std::shared_ptr<const Node>> node(std::uint64_t offset) const;
+  void remember(std::uint64_t offset, std::shared_ptr<const Node> node) const;
+  // A commit that is given up must take its nodes out again.
+  void forget_from(std::uint64_t offset) const;
+
+  // Decodes the whole chunk of `slice` into `out` (resized) and verifies it against its name.
+  Status read_chunk(std::uint64_t offset, std::uint32_t record_size_hint, Buffer& out) const;
+  // One whole page that is exactly one chunk, verified against the tree's own digest of it; false when the
+  // chunk is longer than the page (read_chunk serves that).
+  Result<bool> read_page(const Slice& slice, const Digest& page_digest, unsigned page_height, MutableBytes out) const;
+  struct ChunkPlace {
+    ChunkHeader header;
+    std::uint32_t record_size = 0;
+  };
+  Result<ChunkPlace> probe_chunk(std::uint64_t offset) const;
+  // The chunk as stored, unverified.
+  Result<ChunkHeader> read_stored(std::uint64_t offset, Buffer& stored) const;
+
+ private:
+  Result<ChunkHeader> load_chunk(std::uint64_t offset, std::uint32_t record_size_hint, Buffer& raw, Bytes& stored) const;
+  Error damaged(std::uint64_t offset, std::string what) const;
+
+  std::string path_;
+  std::unique_ptr<File> file_;
+  Salt salt_;
+
+  struct Slot {
+    std::uint64_t offset = 0;
+    std::shared_ptr<const Node> node;
+  };
+  static constexpr std::size_t stripes = 64;
+  mutable std::vector<Slot> slots_;
+  mutable std::array<std::mutex, stripes> mutexes_;
+  Slot& slot_of(std::uint64_t offset, std::mutex*& mutex) const;
+};
+
+}  // namespace peel::onion

@@ -1,0 +1,227 @@
+// Checking a whole onion in one pass over the file, and mending chunks from bytes a peer still has.
+//
+// The records of a healthy file follow each other without a gap, so a linear scan sees every byte once, in
+// bounded memory. Only when something is damaged are the trees walked, to say which revision and range need it.
+// Errors     io, cancelled. Damage is a result, not an error.
+#include <algorithm>
+#include <unordered_set>
+
+#include "base/random.h"
+#include "codec/crc32c.h"
+#include "codec/page_codec.h"
+#include "onion/impl.h"
+
+namespace peel {
+
+using namespace onion;
+
+namespace {
+
+class Check {
+ public:
+  Check(Onion::Impl& m, const VerifyOptions& options, VerifyReport& report) : m_(m), options_(options), report_(report) {}
+
+  Status run() {
+    const std::uint64_t end = m_.position.end;
+    RecordScanner scanner(m_.store->file(), m_.super.salt);
+    for (std::uint64_t at = records_begin; at < end;) {
+      if (options_.cancel) PEEL_CHECK(options_.cancel->check(), "");
+      if (options_.progress) options_.progress({at, end});
+      PEEL_TRY(const auto record, scanner.at(at), m_.path);
+      if (record) {
+        last_header_ = record->header;
+        look_at(*record);
+        at = record->end();
+        report_.bytes += record->end() - record->offset;
+        continue;
+      }
+      PEEL_TRY(at, damaged_record(scanner, at, end), "");
+    }
+    PEEL_CHECK(check_revisions(), "");
+    if (!report_.damage.empty()) PEEL_CHECK(name_ranges(), "");
+    return {};
+  }
+
+ private:
+  void add(std::uint64_t offset, std::string what, const ChunkName& name = {}) {
+    Damage d;
+    d.locator = offset;
+    d.chunk = name;
+    d.what = std::move(what);
+    report_.damage.push_back(std::move(d));
+  }
+
+  void look_at(const RecordScanner::Record& r) {
+    if (r.header.type != RecordType::chunk) return;
+    ++report_.chunks;
+    if (!options_.deep) return;
+    if (options_.sample < 1.0) {
+      const auto draw = WireReader::load<std::uint32_t>(random_array<4>().data());
+      if (static_cast<double>(draw) > options_.sample * 4294967295.0) return;
+    }
+    const auto header = decode_chunk_header(r.payload);
+    if (!header) return add(r.offset, header.error().message());
+    plain_.resize(header->name.length);
+    const auto decoded = codec::decode(static_cast<codec::Codec>(header->codec), header->width, r.payload.subspan(chunk_header_size), plain_);
+    if (!decoded) return add(r.offset, decoded.error().message(), header->name);
+    if (codec::chunk_digest(plain_) != header->name.digest) add(r.offset, "chunk does not match its digest", header->name);
+  }
+
+  // Something is wrong at `at`: mend it if it is a chunk and the caller has its bytes; say where to go on.
+  Result<std::uint64_t> damaged_record(RecordScanner& scanner, std::uint64_t at, std::uint64_t end) {
+    std::array<std::byte, record_header_size + chunk_header_size> raw{};
+    PEEL_TRY([[maybe_unused]] const auto got, m_.store->file().read_at(at, raw), m_.path);
+    auto header = decode_record_header(raw, m_.super.salt);
+    std::uint64_t next = end;
+    if (header && at + record_size(header->length) <= end) {
+      next = at + record_size(header->length);
+    } else {
+      PEEL_TRY(const auto found, scanner.find_header(at + 8, 0), m_.path);
+      if (found) next = std::min(end, found->offset);
+    }
+    const auto chunk = decode_chunk_header(Bytes(raw).subspan(record_header_size));
+    const bool may_be_chunk = (!header || header->type == RecordType::chunk) && chunk;
+    const std::size_t before = report_.damage.size();
+    add(at, header ? "checksum mismatch" : "record header damaged", may_be_chunk ? chunk->name : ChunkName{});
+    if (may_be_chunk && options_.repair_from) {
+      PEEL_TRY(const bool mended, mend(at, next, *chunk, header ? std::optional(*header) : std::nullopt), "");
+      if (mended) {
+        report_.repaired.push_back(report_.damage.back());
+        report_.damage.resize(before);
+      }
+    }
+    return next;
+  }
+
+  // Only a record identical to the lost one may take its place: its header checksum is part of its group's.
+  Result<bool> mend(std::uint64_t at, std::uint64_t next, const ChunkHeader& chunk, std::optional<RecordHeader> header) {
+    const auto plain = options_.repair_from(chunk.name);
+    if (!plain || plain->size() != chunk.name.length || codec::chunk_digest(*plain) != chunk.name.digest) return false;
+    for (const auto effort : {codec::Effort::fast, codec::Effort::balanced, codec::Effort::thorough}) {
+      Buffer record(record_header_size + chunk_header_size);
+      const auto encoded = codec::encode_as(static_cast<codec::Codec>(chunk.codec), chunk.width, effort, *plain, record);
+      if (!encoded) return false;
+      encode(chunk, record.data() + record_header_size);
+      const Bytes payload = Bytes(record).subspan(record_header_size);
+      RecordHeader rebuilt = header ? *header : last_header_;
+      rebuilt.type = RecordType::chunk;
+      rebuilt.length = static_cast<std::uint32_t>(payload.size());
+      const auto seed = crc_seed(m_.super.salt, rebuilt.epoch);
+      rebuilt.payload_crc = codec::crc32c(seed, payload);
+      if (header ? rebuilt != *header : at + record_size(payload.size()) != next) continue;
+      record.resize(record_size(payload.size()));
+      encode(rebuilt, seed, record.data());
+      PEEL_CHECK(m_.store->file().write_at(at, record), m_.path);
+      PEEL_CHECK(m_.store->file().sync_data(), m_.path);
+      return true;
+    }
+    return false;
+  }
+
+  Status check_revisions() {
+    PEEL_CHECK(m_.load_history(), "");
+    for (std::size_t i = 0; i < m_.table.size(); ++i) {
+      ++report_.revisions;
+      const auto commit = m_.read_commit(m_.table.extra(i).commit);
+      const auto bad = [&](std::string what) {
+        add(m_.table.extra(i).commit, std::move(what));
+        report_.damage.back().revision = m_.table.summaries()[i].number;
+      };
+      if (!commit) { bad(commit.error().message()); continue; }
+      std::vector<RevisionId> parents;
+      for (const auto& p : (*commit)->parents) parents.push_back(p.id);
+      const CommitRecord& c = **commit;
+      if (revision_id(parents, c.size, c.content, c.meta) != c.id) bad("revision id does not match what it names");
+      DigestCursor digests(*m_.store, peel::tree_of(c));
+      const auto subtree = digests.digest(codec::content_height(c.size), 0);
+      if (!subtree) bad(subtree.error().message());
+      else if (codec::content_digest(c.size, *subtree) != c.content) bad("tree does not match the content digest");
+    }
+    return {};
+  }
+
+  // First revision and range that need each damaged record.
+  Status name_ranges() {
+    std::unordered_map<std::uint64_t, std::vector<Damage*>> wanted;
+    for (Damage& d : report_.damage)
+      if (!d.revision) wanted[d.locator].push_back(&d);
+    std::unordered_set<std::uint64_t> seen;
+    for (std::size_t i = 0; i < m_.table.size() && !wanted.empty(); ++i) {
+      const auto& extra = m_.table.extra(i);
+      if (extra.root != 0) walk(extra.root, 0, m_.table.summaries()[i].number, wanted, seen, std::nullopt);
+    }
+    return {};
+  }
+
+  void walk(std::uint64_t ref, std::uint64_t begin, std::uint64_t number, std::unordered_map<std::uint64_t, std::vector<Damage*>>& wanted,
+            std::unordered_set<std::uint64_t>& seen, std::optional<std::uint64_t> span) {
+    if (!seen.insert(ref).second) return;
+    const auto name = [&](std::uint64_t offset, Range range) {
+      const auto it = wanted.find(offset);
+      if (it == wanted.end()) return;
+      for (Damage* d : it->second) { d->revision = number; d->range = range; }
+      wanted.erase(it);
+    };
+    name(ref, {begin, span.value_or(0)});
+    const auto node = m_.store->node(ref);
+    if (!node) return;
+    const Node& n = **node;
+    if (n.level == 0) {
+      for (const Slice& s : n.slices) name(s.chunk, {begin + s.start, s.length});
+      return;
+    }
+    const std::uint64_t child_span = n.page_size() << (4 * n.level);
+    for (unsigned i = 0; i < fanout; ++i)
+      if (n.has(i)) walk(n.child[i], begin + i * child_span, number, wanted, seen, child_span);
+  }
+
+  Onion::Impl& m_;
+  const VerifyOptions& options_;
+  VerifyReport& report_;
+  RecordHeader last_header_;
+  Buffer plain_;
+};
+
+}  // namespace
+
+Result<VerifyReport> Onion::verify(const VerifyOptions& options) {
+  Impl& m = *impl_;
+  VerifyReport report;
+  if (options.repair_from) {
+    PEEL_TRY(const auto lock, m.take_lock(), "");
+    PEEL_CHECK(Check(m, options, report).run(), "");
+  } else {
+    PEEL_CHECK(Check(m, options, report).run(), "");
+  }
+  return report;
+}
+
+Result<StorageReport> Onion::storage(std::uint64_t number) const {
+  const Impl& m = *impl_;
+  PEEL_TRY(const auto tree, m.tree_of(number), "");
+  StorageReport report;
+  PEEL_TRY(report.file_bytes, m.store->file().size(), m.path);
+  std::map<std::string, StorageReport::Row> rows;
+  std::unordered_set<std::uint64_t> seen;
+  LeafCursor cursor(*m.store, tree);
+  PEEL_CHECK(visit_slices(cursor, 0, tree.size, [&](std::uint64_t, std::uint64_t length, const Slice* s) -> Status {
+    if (!s) {
+      auto& holes = rows["hole"];
+      holes.codec = "hole";
+      holes.plain_bytes += length;
+      return {};
+    }
+    if (!seen.insert(s->chunk).second) return {};
+    PEEL_TRY(const auto place, m.store->probe_chunk(s->chunk), "");
+    auto& row = rows[codec::codec_name(static_cast<codec::Codec>(place.header.codec))];
+    row.codec = codec::codec_name(static_cast<codec::Codec>(place.header.codec));
+    ++row.chunks;
+    row.plain_bytes += place.header.name.length;
+    row.stored_bytes += place.record_size;
+    return {};
+  }), "");
+  for (auto& [name, row] : rows) report.rows.push_back(std::move(row));
+  return report;
+}
+
+}  // namespace peel

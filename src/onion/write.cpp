@@ -1,0 +1,239 @@
+// The steps every writing operation shares: lock, group, chunks, checkpoint, acknowledgement.
+#include "onion/impl.h"
+
+#include "codec/page_codec.h"
+
+namespace peel {
+
+using namespace onion;
+
+namespace {
+
+// A checkpoint bounds what an open must scan: this many groups or bytes, whichever comes first.
+constexpr std::uint64_t checkpoint_groups = 64;
+constexpr std::uint64_t checkpoint_bytes = 8u << 20;
+
+}  // namespace
+
+Onion::Impl::Lock::~Lock() {
+  if (!impl_) return;
+  impl_->store->file().unlock();
+  impl_->locked = false;
+}
+
+Result<Onion::Impl::Lock> Onion::Impl::take_lock() {
+  if (access != Access::write) return fail(ErrorKind::usage, path + " was opened for reading");
+  if (locked) return fail(ErrorKind::usage, path + ": this handle is writing already");
+  if (poisoned)
+    return fail(ErrorKind::io, path + ": an earlier write could not be made durable; open it again to see what was kept");
+  while (true) {
+    auto taken = store->file().lock(true);
+    if (!taken && !(taken.error().kind() == ErrorKind::unsupported && assume_alone))
+      return std::move(taken.error()).in(path + ": cannot exclude other writers (say --assume-alone if there are none)");
+    // A collection may have replaced the file while we waited.
+    const auto named = file_system->identify(path);
+    const auto held = store->file().identity();
+    if (named && held && *named == *held) break;
+    store->file().unlock();
+    if (!named) return std::move(const_cast<Error&>(named.error())).in("the onion is gone");
+    PEEL_CHECK(reopen(), "");
+  }
+  locked = true;
+  Lock lock(this);
+  PEEL_TRY(const auto current, read_superblock(store->file()), path);
+  if (reload_needed || current.group > position.group) PEEL_CHECK(load_state(), "");
+  bool scanned = false;
+  PEEL_CHECK(catch_up(&scanned), "");
+  // What another process wrote but may not have synced before it died must not stay behind what we write now.
+  if (scanned) PEEL_CHECK(store->file().sync_data(), path);
+  PEEL_CHECK(mend_tail(), "");
+  return lock;
+}
+
+Status Onion::Impl::mend_tail() {
+  PEEL_TRY(const auto size, store->file().size(), path);
+  if (size <= position.end || mended_end == position.end) return {};
+  // A torn group follows the tail. The next group overwrites it under an epoch that none of its leftovers has, so
+  // that no mixture of both can check. Not truncated: a reader may be looking this moment.
+  PEEL_CHECK(store->file().sync_data(), path);
+  RecordScanner scanner(store->file(), super.salt);
+  std::uint32_t newest = position.epoch;
+  for (std::uint64_t at = position.end;;) {
+    PEEL_TRY(const auto header, scanner.find_header(at, newest), path);
+    if (!header) break;
+    newest = std::max(newest, header->header.epoch);
+    at = header->offset + 8;
+  }
+  position.epoch = newest + 1;
+  mended_end = position.end;
+  return {};
+}
+
+GroupWriter Onion::Impl::begin_group() {
+  return GroupWriter(store->file(), super.salt, position.epoch, position.group + 1, position.end, std::move(spare));
+}
+
+void Onion::Impl::give_up(GroupWriter& writer) {
+  writer.abandon();
+  store->forget_from(writer.begin_offset());
+  index.forget_from(writer.begin_offset());
+  spare = std::move(writer).take_buffer();
+}
+
+Status Onion::Impl::write_checkpoint(GroupWriter& writer, std::uint64_t& offset) {
+  std::lock_guard lock(history_mutex);
+  PEEL_CHECK(table.write_runs(*store, writer), "");
+  PEEL_CHECK(index.write_runs(*store, writer), "");
+  CheckpointRecord c;
+  c.next_number = next_number;
+  c.revision_count = revision_count;
+  c.last_commit = last_commit;
+  c.last_ref = last_ref;
+  c.gc_mark = gc_mark_at;
+  c.chunk_runs = index.runs();
+  c.revision_runs = table.runs();
+  c.refs.reserve(refs.size());
+  for (const auto& [key, stored] : refs) c.refs.push_back(stored);
+  offset = writer.begin(RecordType::checkpoint);
+  encode(c, writer.payload());
+  return writer.end();
+}
+
+Status Onion::Impl::finish_group(GroupWriter& writer, Outcome&& outcome, bool force_checkpoint) {
+  // A checkpoint inside this group must show the state after it, so the outcome is applied first. If the group
+  // then fails, the state is read again from the file.
+  for (const auto& [offset, commit] : outcome.commits) apply_commit(offset, commit);
+  for (const auto& [offset, ref] : outcome.refs) apply_ref(offset, ref);
+  if (outcome.gc_mark) {
+    gc_mark_at = outcome.gc_mark->first;
+    gc_mark = std::move(outcome.gc_mark->second);
+  }
+  const auto failed = [&](Error error) -> Status {
+    reload_needed = true;
+    give_up(writer);
+    return std::move(error).in(path);
+  };
+  std::uint64_t checkpoint_offset = 0;
+  if (force_checkpoint || groups_since_checkpoint + 1 >= checkpoint_groups ||
+      bytes_since_checkpoint + writer.bytes() >= checkpoint_bytes) {
+    auto status = write_checkpoint(writer, checkpoint_offset);
+    if (!status) return failed(std::move(status.error()));
+  }
+  auto closed = writer.close();
+  if (!closed) return failed(std::move(closed.error()));
+  auto synced = store->file().sync_data();
+  if (!synced) {
+    // Nobody knows what reached the disk; trying again would lie (the kernel reports such an error once).
+    poisoned = true;
+    reload_needed = true;
+    return std::move(synced.error()).in(path + ": the commit may not be on disk; open it again to see what was kept");
+  }
+  position.group += 1;
+  position.end = writer.offset();
+  ++groups_since_checkpoint;
+  bytes_since_checkpoint += writer.bytes();
+  spare = std::move(writer).take_buffer();
+  return checkpoint_offset == 0 ? Status() : acknowledge(checkpoint_offset);
+}
+
+Status Onion::Impl::acknowledge(std::uint64_t checkpoint_offset) {
+  Superblock next = super;
+  next.sequence = super.sequence + 1;
+  next.epoch = position.epoch;
+  next.tail = position.end;
+  next.group = position.group;
+  next.checkpoint = checkpoint_offset;
+  groups_since_checkpoint = bytes_since_checkpoint = 0;
+  // Reaches the disk with the next sync; until then the older superblock and a scan say the same.
+  // Failing to write it costs a longer scan, nothing else: the group itself is durable.
+  if (write_superblock(store->file(), next)) super = next;
+  return {};
+}
+
+Result<RefRecord> Onion::Impl::append_ref(GroupWriter& writer, RefRecord ref, Outcome& outcome) {
+  ref.previous_ref = outcome.refs.empty() ? last_ref : outcome.refs.back().first;
+  const auto offset = writer.begin(RecordType::ref);
+  encode(ref, writer.payload());
+  PEEL_CHECK(writer.end(), path);
+  outcome.refs.emplace_back(offset, ref);
+  return ref;
+}
+
+std::optional<Onion::Impl::Place> Onion::Impl::find_place(const ChunkName& name, const GroupWriter* writer) const {
+  Place place;
+  const auto accept = [&](std::uint64_t offset) {
+    const Bytes buffered = writer ? writer->buffered(offset, record_header_size + chunk_header_size) : Bytes();
+    if (!buffered.empty()) {
+      const auto header = decode_record_header(buffered, super.salt);
+      if (!header || header->type != RecordType::chunk) return false;
+      const auto chunk = decode_chunk_header(buffered.subspan(record_header_size));
+      place = {offset, static_cast<std::uint32_t>(record_size(header->length))};
+      return chunk && chunk->name == name;
+    }
+    const auto probed = store->probe_chunk(offset);
+    if (!probed || probed->header.name != name) return false;
+    place = {offset, probed->record_size};
+    return true;
+  };
+  if (!index.find(*store, ChunkIndex::key_of(name.digest), accept)) return std::nullopt;
+  return place;
+}
+
+Result<Onion::Impl::Place> Onion::Impl::append_chunk(GroupWriter& writer, const ChunkName& name, Bytes plain,
+                                                     std::uint8_t element_width) {
+  const auto offset = writer.begin(RecordType::chunk);
+  Buffer& buffer = writer.payload();
+  const std::size_t at = buffer.size();
+  buffer.resize(at + chunk_header_size);
+  const auto encoded = codec::encode(plain, {element_width, codec::Effort::fast}, buffer);
+  encode(ChunkHeader{name, static_cast<std::uint8_t>(encoded.codec), encoded.width}, buffer.data() + at);
+  const auto length = static_cast<std::uint32_t>(record_size(chunk_header_size + encoded.size));
+  PEEL_CHECK(writer.end(), path);
+  index.add(ChunkIndex::key_of(name.digest), offset);
+  return Place{offset, length};
+}
+
+Result<Onion::Impl::Place> Onion::Impl::append_stored(GroupWriter& writer, const ChunkName& name, std::uint8_t codec,
+                                                      std::uint8_t width, Bytes stored) {
+  const auto offset = writer.begin(RecordType::chunk);
+  Buffer& buffer = writer.payload();
+  const std::size_t at = buffer.size();
+  buffer.resize(at + chunk_header_size);
+  encode(ChunkHeader{name, codec, width}, buffer.data() + at);
+  buffer.insert(buffer.end(), stored.begin(), stored.end());
+  const auto length = static_cast<std::uint32_t>(record_size(chunk_header_size + stored.size()));
+  PEEL_CHECK(writer.end(), path);
+  index.add(ChunkIndex::key_of(name.digest), offset);
+  return Place{offset, length};
+}
+
+Result<Onion::Impl::Place> Onion::Impl::store_chunk(GroupWriter& writer, const ChunkName& name, Bytes plain,
+                                                    std::uint8_t element_width) {
+  if (const auto place = find_place(name, &writer)) return *place;
+  return append_chunk(writer, name, plain, element_width);
+}
+
+Status Onion::update_refs(std::span<const RefChange> changes) {
+  Impl& m = *impl_;
+  PEEL_TRY(const auto lock, m.take_lock(), "");
+  auto writer = m.begin_group();
+  Impl::Outcome outcome;
+  const auto add_all = [&]() -> Status {
+    for (const RefChange& change : changes) {
+      PEEL_TRY(auto record, m.ref_record(change, {}), "");
+      PEEL_TRY([[maybe_unused]] auto appended, m.append_ref(writer, std::move(record), outcome), "");
+    }
+    return {};
+  };
+  if (auto added = add_all(); !added) {
+    m.give_up(writer);
+    return added;
+  }
+  if (outcome.refs.empty()) {
+    m.give_up(writer);
+    return {};
+  }
+  return m.finish_group(writer, std::move(outcome));
+}
+
+}  // namespace peel
