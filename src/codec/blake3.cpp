@@ -16,8 +16,8 @@ namespace {
 
 // A power of two, so that every piece but the last is a whole subtree: for one thread's share, and
 // for what is held on the stack.
-constexpr std::size_t parallel_piece_size = 256u << 10;
-constexpr std::size_t piece_size = 128u << 10;
+constexpr std::size_t parallel_piece_size = 512u << 10;
+constexpr std::size_t piece_size = 256u << 10;
 static_assert(parallel_piece_size % piece_size == 0);
 // Below this the official hasher is as fast.
 constexpr std::size_t lanes_size_min = 4097;
@@ -32,14 +32,14 @@ Digest finish_official(const blake3_hasher& hasher) {
 
 // Folds a piece that starts at chunk `counter` until `until` values are left in `values`.
 std::size_t fold_piece(const Blake3Mode& mode, Bytes piece, std::uint64_t counter, std::size_t until,
-                       std::array<Digest, piece_size / blake3_chunk_size>& values) {
+                       DigestScratch<piece_size / blake3_chunk_size>& values) {
   std::size_t n = piece.size() / blake3_chunk_size;
-  chunk_values(mode, piece.data(), counter, std::span(values).first(n));
+  chunk_values(mode, piece.data(), counter, values.first(n));
   if (const Bytes rest = piece.subspan(n * blake3_chunk_size); !rest.empty()) {
-    values[n] = chunk_value(mode, rest, counter + n);
+    values[n] = chunk_value(mode, rest, counter + n, false);
     ++n;
   }
-  return fold_values(mode, std::span(values).first(n), until);
+  return fold_values(mode, values.first(n), until);
 }
 
 // A tree over pieces that grows to the right: trees of 2^k pieces wait for their right neighbour.
@@ -62,14 +62,14 @@ class PieceStack {
 
  private:
   const Blake3Mode& mode_;
-  std::array<Digest, 54> waiting_;
+  DigestScratch<54> waiting_;
   std::size_t depth_ = 0;
   std::uint64_t count_ = 0;
 };
 
 // The digest (root) or the chaining value of `data`, more than one chunk, starting at chunk `counter`.
 Digest hash_large(const Blake3Mode& mode, Bytes data, std::uint64_t counter, bool root) {
-  std::array<Digest, piece_size / blake3_chunk_size> values;
+  DigestScratch<piece_size / blake3_chunk_size> values;
   PieceStack stack(mode);
   for (; data.size() > piece_size; data = data.subspan(piece_size), counter += piece_size / blake3_chunk_size) {
     fold_piece(mode, data.first(piece_size), counter, 1, values);
@@ -80,7 +80,8 @@ Digest hash_large(const Blake3Mode& mode, Bytes data, std::uint64_t counter, boo
   return stack.close(values[0], root);
 }
 
-Digest official(const Key* key, Bytes data) {
+// Between one chunk and four, where lanes stay empty anyway.
+Digest hash_official(const Key* key, Bytes data) {
   blake3_hasher hasher;
   if (key != nullptr) blake3_hasher_init_keyed(&hasher, u8(key->data()));
   else blake3_hasher_init(&hasher);
@@ -88,15 +89,16 @@ Digest official(const Key* key, Bytes data) {
   return finish_official(hasher);
 }
 
+Digest hash(const Blake3Mode& mode, const Key* key, Bytes data) {
+  if (data.size() <= blake3_chunk_size) return chunk_value(mode, data, 0, true);
+  return data.size() < lanes_size_min ? hash_official(key, data) : hash_large(mode, data, 0, true);
+}
+
 }  // namespace
 
-Digest blake3(Bytes data) {
-  return data.size() < lanes_size_min ? official(nullptr, data) : hash_large(plain_mode(), data, 0, true);
-}
+Digest blake3(Bytes data) { return hash(plain_mode(), nullptr, data); }
 
-Digest blake3_keyed(const Key& key, Bytes data) {
-  return data.size() < lanes_size_min ? official(&key, data) : hash_large(keyed_mode(key), data, 0, true);
-}
+Digest blake3_keyed(const Key& key, Bytes data) { return hash(keyed_mode(key), &key, data); }
 
 Key blake3_derive_key(const char* context, Bytes material) {
   blake3_hasher hasher;
@@ -118,7 +120,7 @@ Digest blake3_parallel(Bytes data, Pool& pool) {
     const std::size_t at = i * parallel_piece_size;
     const Bytes piece = data.subspan(at, std::min(parallel_piece_size, data.size() - at));
     values[i] = piece.size() > blake3_chunk_size ? hash_large(mode, piece, at / blake3_chunk_size, false)
-                                                 : chunk_value(mode, piece, at / blake3_chunk_size);
+                                                 : chunk_value(mode, piece, at / blake3_chunk_size, false);
   });
   fold_values(mode, values, 2);
   return root_value(mode, values[0], values[1]);

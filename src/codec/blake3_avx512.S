@@ -1,9 +1,11 @@
 // codec/blake3_avx512.S - one BLAKE3 block for 8, 16 or 32 lanes at once, each lane with its own counter.
 //
-// void peel_blake3_block_N(state, message, next, rows, offset, flags)      N = 8, 16, 32
-//   state    u32[10][N]: eight words of chaining value (in and out), then the counters' low and high halves
+// void peel_blake3_block_N(state, message, next, rows, offset, ahead)      N = 8, 16, 32
+//   state    u32[10][N]: eight words of chaining value (in and out), then the counters' low and high halves;
+//            then u32: the flags
 //   message  u32[16][N]: the block, already transposed: message[w][lane]
 //   next     u32[16][N]: filled with the block to compress next: next[w][lane] = word w at rows[lane] + offset
+//   ahead    rows[lane] + ahead will be wanted soon: a prefetch, never a read
 //
 // Why not the official kernel: it hashes 16 lanes with one counter, or with counters that rise by one. Pages
 // restart their counters every few chunks, so a small commit could fill no more than 4 lanes.
@@ -45,6 +47,7 @@
   .if gathered < 8*lanes
     .if (gathered & 7) == 0
       movq (gathered & ~7)(%rcx), %r11
+      prefetcht0 (%r11,%r9)
     .endif
     movq (8*(gathered & 7))(%r11,%r8), %rax
     movl %eax, (row_bytes*2*(gathered & 7) + 4*(gathered >> 3))(%rdx)
@@ -128,7 +131,7 @@
   vmovdqu32 (row_bytes*8+\at)(%rdi), %\r\v12
   vmovdqu32 (row_bytes*9+\at)(%rdi), %\r\v13
   vpbroadcastd peel_blake3_constants+16(%rip), %\r\v14
-  vpbroadcastd %r9d, %\r\v15
+  vpbroadcastd (row_bytes*10)(%rdi), %\r\v15
 .endm
 
 .macro store_word r, at, w, low, high

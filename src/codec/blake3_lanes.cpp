@@ -1,6 +1,7 @@
 #include "codec/blake3_lanes.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -13,7 +14,7 @@ extern "C" {
 
 #if defined(__x86_64__)
 using BlockKernel = void(std::uint32_t* state, const std::uint32_t* message, std::uint32_t* next,
-                         const std::uint8_t* const* rows, std::size_t offset, std::uint32_t flags);
+                         const std::uint8_t* const* rows, std::size_t offset, std::size_t ahead);
 BlockKernel peel_blake3_block_8, peel_blake3_block_16, peel_blake3_block_32;
 #endif
 }
@@ -32,22 +33,47 @@ const std::uint8_t* u8(const Digest* d) { return reinterpret_cast<const std::uin
 
 Digest to_digest(const std::array<std::uint32_t, 8>& words) {
   Digest d;
-  for (std::size_t i = 0; i < 8; ++i) WireWriter::store(d.bytes.data() + 4 * i, words[i]);
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(d.bytes.data(), words.data(), sizeof d);
+  } else {
+    for (std::size_t i = 0; i < 8; ++i) WireWriter::store(d.bytes.data() + 4 * i, words[i]);
+  }
   return d;
 }
 
-// Consecutive chunks laid end to end. Chunk i has the number `first + (i & wrap)`: wrap is all ones
-// inside one input, and chunks per page - 1 where every page starts again.
+// Chunks laid end to end; from the split on, in a second place. Chunk i has the number
+// `first + (i & wrap)`: wrap is all ones inside one input, and chunks per page - 1 where every page
+// starts again.
 struct ChunkRun {
   const std::byte* data;
   std::size_t count;
   std::uint64_t first, wrap;
   std::uint8_t end_flags;
+  const std::byte* tail = nullptr;
+  std::size_t split = ~std::size_t{0};
 
-  const std::uint8_t* row(std::size_t i) const { return u8(data + i * blake3_chunk_size); }
+  const std::uint8_t* row(std::size_t i) const {
+    return i < split ? u8(data + i * blake3_chunk_size) : u8(tail + (i - split) * blake3_chunk_size);
+  }
   std::uint64_t number(std::size_t i) const { return first + (i & wrap); }
+  ChunkRun up_to(std::size_t n) const {
+    ChunkRun run = *this;
+    run.count = n;
+    return run;
+  }
+  // The chunks from i on; i is a multiple of a page's.
   ChunkRun from(std::size_t i) const {
-    return {data + i * blake3_chunk_size, count - i, first + (wrap == ~std::uint64_t{0} ? i : 0), wrap, end_flags};
+    ChunkRun run = *this;
+    run.count -= i;
+    if (wrap == ~std::uint64_t{0}) run.first += i;
+    if (i < split) {
+      run.data += i * blake3_chunk_size;
+      if (tail != nullptr) run.split -= i;
+    } else {
+      run.tail += (i - split) * blake3_chunk_size;
+      run.split = 0;
+    }
+    return run;
   }
 };
 
@@ -93,7 +119,7 @@ void official_in_order(const Blake3Mode& mode, const ChunkRun& run, Digest* out)
 void official_across_pages(const Blake3Mode& mode, const ChunkRun& run, Digest* out) {
   const std::size_t per_page = run.wrap + 1, pages = run.count / per_page;
   std::array<const std::uint8_t*, 16> rows;
-  std::array<Digest, 16> values;
+  DigestScratch<16> values;
   for (std::size_t page = 0; page < pages; page += rows.size()) {
     const std::size_t n = std::min(pages - page, rows.size());
     for (std::size_t c = 0; c < per_page; ++c) {
@@ -135,7 +161,7 @@ void transpose_4x4(const std::uint8_t* const* in, std::size_t offset, std::uint8
 
 // Buffers of the kernels, word by word: [word][lane].
 struct alignas(64) LaneBuffers {
-  std::array<std::uint32_t, 10 * lanes_max> state;
+  std::array<std::uint32_t, 10 * lanes_max + 1> state;
   std::array<std::array<std::uint32_t, 16 * lanes_max>, 2> messages;
   std::array<const std::uint8_t*, lanes_max> rows;
 
@@ -150,7 +176,7 @@ struct alignas(64) LaneBuffers {
                       4 * lanes);
   }
   void start(const Blake3Mode& mode, const ChunkRun& run, std::size_t first, std::size_t lanes) {
-    for (std::size_t word = 0; word < 8; ++word) std::fill_n(state.begin() + static_cast<std::ptrdiff_t>(word * lanes), lanes, mode.key[word]);
+    for (std::size_t word = 0; word < 8; ++word) std::fill_n(&state[word * lanes], lanes, mode.key[word]);
     for (std::size_t i = 0; i < lanes; ++i) {
       const std::uint64_t number = run.number(first + i);
       state[8 * lanes + i] = static_cast<std::uint32_t>(number);
@@ -158,7 +184,7 @@ struct alignas(64) LaneBuffers {
     }
   }
   void store_values(std::size_t lanes, std::size_t n, Digest* out) const {
-    std::array<Digest, 4> last;  // where fewer than four lanes count
+    DigestScratch<4> last;  // where fewer than four lanes count
     for (std::size_t lane = 0; lane < n; lane += 4) {
       Digest* to = n - lane >= 4 ? out + lane : last.data();
       for (std::size_t word = 0; word < 8; word += 4) {
@@ -167,10 +193,18 @@ struct alignas(64) LaneBuffers {
           words[i] = reinterpret_cast<const std::uint8_t*>(&state[(word + i) * lanes + lane]);
         transpose_4x4(words.data(), 0, u8(to) + 4 * word, sizeof(Digest));
       }
-      if (to == last.data()) std::copy_n(last.begin(), n - lane, out + lane);
+      if (to == last.data()) std::copy_n(last.data(), n - lane, out + lane);
     }
   }
 };
+
+// What to prefetch while the block at `offset` of each row is loaded: a little further in the row, or
+// the front of the row that takes its lane next.
+std::size_t ahead_of(std::size_t offset, std::size_t lanes) {
+  constexpr std::size_t distance = 256;
+  const std::size_t ahead = offset + distance;
+  return ahead < blake3_chunk_size ? ahead : ahead - blake3_chunk_size + lanes * blake3_chunk_size;
+}
 
 void chunks_in_lanes(const Kernel& kernel, const Blake3Mode& mode, const ChunkRun& run, Digest* out) {
   LaneBuffers b;
@@ -186,8 +220,9 @@ void chunks_in_lanes(const Kernel& kernel, const Blake3Mode& mode, const ChunkRu
         next = 0;
         b.point_at(run, first + kernel.lanes, kernel.lanes);
       }
+      b.state[10 * kernel.lanes] = flags;
       kernel.block(b.state.data(), b.messages[block % 2].data(), b.messages[(block + 1) % 2].data(), b.rows.data(), next,
-                   flags);
+                   ahead_of(next, kernel.lanes));
       flags = mode.flags;
     }
     b.store_values(kernel.lanes, std::min(kernel.lanes, run.count - first), out + first);
@@ -203,7 +238,7 @@ void chunks(const Blake3Mode& mode, const ChunkRun& run, Digest* out) {
   if (!has_lanes()) return official_chunks(mode, run, out);
   std::size_t wide = run.count / 32 * 32;
   if (run.count - wide > 16) wide = run.count;
-  if (wide > 0) chunks_in_lanes(kernel_32, mode, ChunkRun{run.data, wide, run.first, run.wrap, run.end_flags}, out);
+  if (wide > 0) chunks_in_lanes(kernel_32, mode, run.up_to(wide), out);
   if (wide == run.count) return;
   const ChunkRun rest = run.from(wide);
   // Four lanes are the official kernel's strength, if the numbers suit it.
@@ -241,18 +276,28 @@ void hash_pairs(const Blake3Mode& mode, std::span<const Digest> in, std::span<Di
   compress_pairs(mode, in.data(), out.size(), static_cast<std::uint8_t>(mode.flags | root_flags), out.data());
 }
 
-void hash_equal_inputs(const Blake3Mode& mode, const std::byte* data, std::size_t size, std::span<Digest> out) {
+void hash_equal_inputs(const Blake3Mode& mode, const std::byte* data, std::size_t size, std::span<Digest> out,
+                       const std::byte* last) {
   const std::size_t per_input = size / blake3_chunk_size;
   assert(per_input * blake3_chunk_size == size && per_input >= 1 && per_input <= 64);
   assert((per_input & (per_input - 1)) == 0);
-  if (per_input == 1) return chunks(mode, {data, out.size(), 0, 0, CHUNK_END | ROOT}, out.data());
-  std::array<Digest, batch_chunks> values;
+  DigestScratch<batch_chunks> values;
   while (!out.empty()) {
     const std::size_t inputs = std::min(out.size(), batch_chunks / per_input);
-    chunks(mode, {data, inputs * per_input, 0, per_input - 1, CHUNK_END}, values.data());
-    // An input is a power of two of chunks, so pairing up never crosses a border.
-    fold_values(mode, std::span(values).first(inputs * per_input), 2 * inputs);
-    compress_pairs(mode, values.data(), inputs, static_cast<std::uint8_t>(mode.flags | PARENT | ROOT), out.data());
+    ChunkRun run{data, inputs * per_input, 0, per_input - 1, CHUNK_END};
+    if (last != nullptr && inputs == out.size()) {
+      run.tail = last;
+      run.split = (inputs - 1) * per_input;
+    }
+    if (per_input == 1) {
+      run.end_flags |= ROOT;
+      chunks(mode, run, out.data());
+    } else {
+      chunks(mode, run, values.data());
+      // An input is a power of two of chunks, so pairing up never crosses a border.
+      fold_values(mode, values.first(inputs * per_input), 2 * inputs);
+      compress_pairs(mode, values.data(), inputs, static_cast<std::uint8_t>(mode.flags | PARENT | ROOT), out.data());
+    }
     data += inputs * size;
     out = out.subspan(inputs);
   }
@@ -262,7 +307,7 @@ void chunk_values(const Blake3Mode& mode, const std::byte* data, std::uint64_t c
   if (!out.empty()) chunks(mode, {data, out.size(), counter, ~std::uint64_t{0}, CHUNK_END}, out.data());
 }
 
-Digest chunk_value(const Blake3Mode& mode, Bytes chunk, std::uint64_t counter) {
+Digest chunk_value(const Blake3Mode& mode, Bytes chunk, std::uint64_t counter, bool root) {
   assert(chunk.size() <= blake3_chunk_size);
   std::array<std::uint32_t, 8> value = mode.key;
   std::uint8_t flags = static_cast<std::uint8_t>(mode.flags | CHUNK_START);
@@ -274,7 +319,7 @@ Digest chunk_value(const Blake3Mode& mode, Bytes chunk, std::uint64_t counter) {
   std::array<std::uint8_t, BLAKE3_BLOCK_LEN> last{};
   if (!chunk.empty()) std::memcpy(last.data(), chunk.data(), chunk.size());
   blake3_compress_in_place(value.data(), last.data(), static_cast<std::uint8_t>(chunk.size()), counter,
-                           static_cast<std::uint8_t>(flags | CHUNK_END));
+                           static_cast<std::uint8_t>(flags | CHUNK_END | (root ? ROOT : 0)));
   return to_digest(value);
 }
 

@@ -13,6 +13,8 @@ namespace {
 // Leaves digested and paired up at once: 8 KiB of stack, a MiB of data.
 constexpr unsigned batch_height = 8;
 constexpr std::size_t batch_leaves = std::size_t{1} << batch_height;
+// What a stream may hold back: as many blocks as fill the widest SIMD registers.
+constexpr std::size_t partial_size_max = 8 * grid_block_size;
 
 struct Domains {
   Blake3Mode leaf, parent, content, chunk;
@@ -55,14 +57,12 @@ Digest sized_digest(const Blake3Mode& mode, std::uint64_t size, const Digest& ro
 }
 
 void leaves_of(const Domains& d, Bytes data, std::span<Digest> out) {
-  const std::size_t whole = data.size() / grid_block_size;
-  hash_equal_inputs(d.leaf, data.data(), grid_block_size, out.first(whole));
-  const Bytes rest = data.subspan(whole * grid_block_size);
-  if (rest.empty()) return;
+  const Bytes rest = data.subspan(data.size() / grid_block_size * grid_block_size);
+  if (rest.empty()) return hash_equal_inputs(d.leaf, data.data(), grid_block_size, out);
   std::array<std::byte, grid_block_size> padded;
   std::memcpy(padded.data(), rest.data(), rest.size());
   std::memset(padded.data() + rest.size(), 0, padded.size() - rest.size());
-  hash_equal_inputs(d.leaf, padded.data(), grid_block_size, out.subspan(whole, 1));
+  hash_equal_inputs(d.leaf, data.data(), grid_block_size, out, padded.data());
 }
 
 // The root at `height` over the trees waiting in a binary counter (stack[h] is valid where bit h - from of
@@ -113,14 +113,14 @@ Digest parent_digest(const Digest& left, const Digest& right) {
 Digest subtree_digest(Bytes data, unsigned height) {
   assert(height <= grid_height_max && blocks_of(data.size()) <= std::uint64_t{1} << height);
   const Domains& d = domains();
-  std::array<Digest, batch_leaves + 1> digests;
+  DigestScratch<batch_leaves + 1> digests;
   const auto batch_root = [&](Bytes piece, unsigned to) {
     const std::size_t n = blocks_of(piece.size());
     leaves_of(d, piece, {digests.data(), n});
     return n == 0 ? d.zeros[to] : (lift(d, digests.data(), n, 0, to), digests[0]);
   };
   if (height <= batch_height) return batch_root(data, height);
-  std::array<Digest, grid_height_max + 1> stack;
+  DigestScratch<grid_height_max + 1> stack;
   std::uint64_t count = 0;
   while (!data.empty()) {
     const Bytes piece = data.first(std::min(data.size(), batch_leaves * grid_block_size));
@@ -137,13 +137,13 @@ void page_digests(Bytes data, unsigned height, std::span<Digest> out) {
     const std::size_t page_size = grid_block_size << height;
     assert(out.size() == data.size() / page_size + (data.size() % page_size != 0));
     const std::size_t pages_max = batch_leaves >> height;
-    std::array<Digest, batch_leaves + 1> digests;
+    DigestScratch<batch_leaves + 1> digests;
     while (!data.empty()) {
       const std::size_t pages = std::min(pages_max, data.size() / page_size);
       if (pages == 0) break;
       leaves_of(d, data.first(pages * page_size), {digests.data(), pages << height});
       lift(d, digests.data(), pages << height, 0, height);
-      std::copy_n(digests.begin(), pages, out.begin());
+      std::copy_n(digests.data(), pages, out.begin());
       data = data.subspan(pages * page_size);
       out = out.subspan(pages);
     }
@@ -188,68 +188,68 @@ bool all_zero(Bytes data) {
   return rest == std::byte{0};
 }
 
-void ContentHasher::add_block(const Digest& leaf) { add_subtree(leaf, 0); }
-
-void ContentHasher::add_subtree(Digest root, unsigned height) { push(stack_.data(), blocks_, 0, height, root); }
-
-void ContentHasher::update(Bytes data) {
+void ContentHasher::add_blocks(Bytes data) {
   const Domains& d = domains();
-  size_ += data.size();
-  if (!partial_.empty()) {
-    const std::size_t n = std::min(data.size(), grid_block_size - partial_.size());
-    partial_.insert(partial_.end(), data.begin(), data.begin() + static_cast<std::ptrdiff_t>(n));
-    data = data.subspan(n);
-    if (partial_.size() < grid_block_size) return;
-    Digest leaf;
-    leaves_of(d, partial_, {&leaf, 1});
-    add_block(leaf);
-    partial_.clear();
-  }
-  std::array<Digest, batch_leaves + 1> digests;
-  while (data.size() >= grid_block_size) {
+  DigestScratch<batch_leaves + 1> digests;
+  while (!data.empty()) {
     // Up to the next border of a batch, then cut into the aligned subtrees it consists of.
-    const std::size_t n = std::min<std::size_t>(data.size() / grid_block_size, batch_leaves - blocks_ % batch_leaves);
-    leaves_of(d, data.first(n * grid_block_size), {digests.data(), n});
+    const std::size_t n = std::min<std::size_t>(blocks_of(data.size()), batch_leaves - blocks_ % batch_leaves);
+    const Bytes batch = data.first(std::min(data.size(), n * grid_block_size));
+    leaves_of(d, batch, digests.first(n));
     for (std::size_t done = 0; done < n;) {
       const unsigned aligned = blocks_ == 0 ? batch_height : static_cast<unsigned>(std::countr_zero(blocks_));
       const unsigned h = std::min(aligned, static_cast<unsigned>(std::bit_width(n - done)) - 1);
       lift(d, digests.data() + done, std::size_t{1} << h, 0, h);
-      add_subtree(digests[done], h);
+      push(stack_.data(), blocks_, 0, h, digests[done]);
       done += std::size_t{1} << h;
     }
-    data = data.subspan(n * grid_block_size);
+    data = data.subspan(batch.size());
   }
+}
+
+void ContentHasher::flush() {
+  add_blocks(partial_);
+  partial_.clear();
+}
+
+void ContentHasher::update(Bytes data) {
+  size_ += data.size();
+  if (!partial_.empty()) {
+    const std::size_t n = std::min(data.size(), partial_size_max - partial_.size());
+    partial_.insert(partial_.end(), data.begin(), data.begin() + static_cast<std::ptrdiff_t>(n));
+    data = data.subspan(n);
+    if (partial_.size() < partial_size_max) return;
+    flush();
+  }
+  const Bytes direct = data.first(data.size() / partial_size_max * partial_size_max);
+  add_blocks(direct);
+  data = data.subspan(direct.size());
+  if (data.empty()) return;
+  partial_.reserve(partial_size_max);
   partial_.assign(data.begin(), data.end());
 }
 
 void ContentHasher::skip_zeros(std::uint64_t bytes) {
   size_ += bytes;
-  if (!partial_.empty()) {
-    const auto n = std::min<std::uint64_t>(bytes, grid_block_size - partial_.size());
+  const std::size_t into_block = partial_.size() % grid_block_size;
+  if (into_block != 0) {
+    const auto n = std::min<std::uint64_t>(bytes, grid_block_size - into_block);
     partial_.resize(partial_.size() + n);
     bytes -= n;
-    if (partial_.size() < grid_block_size) return;
-    Digest leaf;
-    leaf_digests(partial_, {&leaf, 1});
-    add_block(leaf);
-    partial_.clear();
   }
+  if (bytes == 0 && partial_.size() < partial_size_max) return;
+  flush();
   for (std::uint64_t blocks = bytes / grid_block_size; blocks > 0;) {
     unsigned h = static_cast<unsigned>(std::bit_width(blocks)) - 1;
     if (blocks_ != 0) h = std::min(h, static_cast<unsigned>(std::countr_zero(blocks_)));
-    add_subtree(zero_subtree(h), h);
+    push(stack_.data(), blocks_, 0, h, zero_subtree(h));
     blocks -= std::uint64_t{1} << h;
   }
   partial_.assign(bytes % grid_block_size, std::byte{0});
 }
 
 Digest ContentHasher::finish() {
-  if (!partial_.empty()) {
-    Digest leaf;
-    leaf_digests(partial_, {&leaf, 1});
-    add_block(leaf);
-    partial_.clear();
-  }
+  flush();
   return content_digest(size_, close(domains(), stack_.data(), blocks_, 0, content_height(size_)));
 }
 

@@ -67,12 +67,12 @@ class ContentHasher {
   Digest finish();  // ends the stream
 
  private:
-  void add_block(const Digest& leaf);
-  void add_subtree(Digest root, unsigned height);
+  void add_blocks(Bytes data);  // the last may be short: only at the end
+  void flush();
 
   std::uint64_t size_ = 0;
   std::uint64_t blocks_ = 0;
-  Buffer partial_;
+  Buffer partial_;  // bytes not hashed yet, at most 32 KiB
   std::array<Digest, grid_height_max + 1> stack_{};  // stack_[h] valid where bit h of blocks_ is set
 };
 
