@@ -43,6 +43,7 @@ Status TreeEditor::start() {
   // its content digest needs, so its own is computed here.
   Node below = *node;
   below.update_digests(0xffff);
+  store_.remember(root, std::make_shared<const Node>(below));  // edits of it as a child need them all
   for (unsigned l = old_levels; l < levels_; ++l) {
     Node above = Node::empty(l, old_.page_log2);
     above.set_child(0, root, below.own_digest());
