@@ -4,15 +4,15 @@ namespace peel::proto {
 
 Status LayerReceiver::count_frame(std::size_t frame_size) {
   if (ended_) return fail(ErrorKind::corrupt, "a layer after the end of layers");
-  window_used_ += frame_size;
-  if (window_used_ > layer_window) return fail(ErrorKind::limit, "the sender overran the layer window");
   layer_bytes_ += frame_size;
   if (layer_bytes_ > limits_.layer_bytes) return fail(ErrorKind::limit, "too many bytes of layers in one transfer");
   if (pending_.size() == 1) {  // the oldest layer: room for it is given whatever its size
     credit_due_ += frame_size;
-  } else {
-    pending_.back().owed += frame_size;
+    return {};
   }
+  pending_.back().owed += frame_size;
+  window_used_ += frame_size;
+  if (window_used_ > layer_window) return fail(ErrorKind::limit, "the sender overran the layer window");
   return {};
 }
 
@@ -112,12 +112,12 @@ std::optional<Layer> LayerReceiver::take_ready() {
 
 void LayerReceiver::front_changed() {
   if (pending_.empty()) return;
+  window_used_ -= pending_.front().owed;
   credit_due_ += std::exchange(pending_.front().owed, 0);
 }
 
 std::uint64_t LayerReceiver::take_credit(std::uint64_t step) {
   if (credit_due_ == 0 || credit_due_ < step) return 0;
-  window_used_ -= credit_due_;
   return std::exchange(credit_due_, 0);
 }
 

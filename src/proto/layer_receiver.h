@@ -64,7 +64,8 @@ class LayerReceiver {
   std::deque<Pending> pending_;
   bool ended_ = false;
   std::uint64_t layers_ = 0, layer_bytes_ = 0;
-  std::uint64_t window_used_ = 0, credit_due_ = 0;
+  std::uint64_t window_used_ = 0;  // bytes of the layers behind the oldest
+  std::uint64_t credit_due_ = 0;
 
   std::size_t checking_ = 0;           // index into pending_ of the layer being checked
   std::vector<ChunkName> batch_;       // under check

@@ -259,7 +259,10 @@ bool HistorySession::dispatch_receiving(const Frame& frame) {
       if (take(frame.body, m)) check(receiver_->on_end());
       return true;
     }
-    case MessageType::chunk: return on_chunk(frame.body), true;
+    case MessageType::chunk:
+      // What was to be asked for is asked for before an answer is judged, wherever the bytes were cut.
+      send_wants_and_credit(true);
+      return on_chunk(frame.body), true;
     default: return false;
   }
 }
