@@ -5,8 +5,9 @@
 //            is never opened, locked or touched; links and storage in other files are never followed.
 //            This library does not link libhdf5.
 // Errors     corrupt: the helper died or lied, i.e. the file is damaged or hostile beyond what the report
-//            itself can say · timeout, limit: Limits · cancelled · not_found: the helper program is not
-//            installed · unsupported: it cannot be confined here · whatever a Source returns.
+//            itself can say · timeout, limit: Limits · cancelled · not_found: CompareOptions::path is in neither
+//            file · unsupported: the helper is not installed or cannot be confined here · whatever a Source
+//            returns.
 //            A damaged file that can be told apart as such is no error of inspect(): Health says so.
 // Threads    Any; each call has its own helper. Sources are read from the calling thread.
 // Memory     Here: 1 MiB of transfer and at most 32 MiB of answer. The helper: Limits::helper_bytes_max.
@@ -26,7 +27,7 @@ namespace peel::hdf5 {
 struct Limits {
   std::chrono::milliseconds time_max{30'000};
   std::uint64_t helper_bytes_max = 1ull << 30;  // address space of the helper
-  std::uint32_t items_max = 10'000;             // objects or changes in a report; more make it incomplete
+  std::uint32_t items_max = 100'000;            // changes, or objects and attributes; more make a report incomplete
   const Cancel* cancel = nullptr;
 };
 
