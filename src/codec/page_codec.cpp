@@ -7,6 +7,8 @@
 #include <cassert>
 #include <memory>
 
+#include "codec/page_estimate.h"
+
 namespace peel::codec {
 namespace {
 
@@ -75,8 +77,11 @@ bool repeats(Bytes plain, std::size_t width) {
 
 // Width of the element all of `plain` repeats, or 0.
 std::uint8_t constant_width(Bytes plain) {
+  // What repeats 1, 2 or 4 bytes repeats 8; then the first 8 decide.
+  if (plain.size() > 8 && !repeats(plain, 8)) return 0;
+  const Bytes front = plain.first(std::min<std::size_t>(plain.size(), 8));
   for (const std::uint8_t width : {1, 2, 4, 8})
-    if (plain.size() > width && repeats(plain, width)) return width;
+    if (plain.size() > width && repeats(front, width)) return width;
   return 0;
 }
 
@@ -85,32 +90,13 @@ Encoded append(Codec codec, std::uint8_t width, Bytes stored, Buffer& out) {
   return {codec, width, stored.size()};
 }
 
-// The element width whose byte planes look alike in a sample, or 1.
-std::uint8_t guess_width(Bytes plain) {
-  const std::size_t n = std::min<std::size_t>(plain.size(), 1024 + 8);
-  if (n < 64) return 1;
-  std::array<unsigned, 9> same{};
-  for (const std::size_t w : {1, 2, 4, 8}) {
-    unsigned count = 0;
-    for (std::size_t i = 8; i < n; ++i) count += plain[i] == plain[i - w];
-    same[w] = count;
-  }
-  std::uint8_t best = 1;
-  for (const std::uint8_t w : {2, 4, 8})
-    if (same[w] > same[best] + n / 32) best = w;
-  return same[best] * 12 >= n ? best : 1;
-}
+bool is_shuffled(Codec codec) { return codec == Codec::shuffle_lz4 || codec == Codec::shuffle_zstd; }
+bool is_lz4(Codec codec) { return codec == Codec::lz4 || codec == Codec::shuffle_lz4; }
 
-struct Candidate {
-  Codec codec;
-  std::uint8_t width;
-  std::size_t size;
-};
-
-// Compresses into the end of `out`; keeps the result there when it is below `limit` bytes.
-std::size_t try_codec(Codec codec, std::uint8_t width, Effort effort, Bytes plain, std::size_t limit, Buffer& out) {
+// Appends at most `limit` bytes and returns how many; 0 when it did not fit.
+std::size_t compress(Codec codec, std::uint8_t width, Effort effort, Bytes plain, std::size_t limit, Buffer& out) {
   Bytes input = plain;
-  if (codec == Codec::shuffle_lz4 || codec == Codec::shuffle_zstd) {
+  if (is_shuffled(codec)) {
     const MutableBytes planes = workspace().planes_of(plain.size());
     shuffle(plain, width, planes);
     input = planes;
@@ -118,10 +104,46 @@ std::size_t try_codec(Codec codec, std::uint8_t width, Effort effort, Bytes plai
   const std::size_t base = out.size();
   out.resize(base + limit);
   const MutableBytes room = MutableBytes(out).subspan(base);
-  const bool lz4 = codec == Codec::lz4 || codec == Codec::shuffle_lz4;
-  const std::size_t n = lz4 ? lz4_into(input, room) : zstd_into(input, effort, room);
+  const std::size_t n = is_lz4(codec) ? lz4_into(input, room) : zstd_into(input, effort, room);
   out.resize(base + n);
   return n;
+}
+
+// The best form of one chunk so far, lying at the end of `out`.
+class Choice {
+ public:
+  Choice(Bytes plain, Effort effort, Buffer& out)
+      : plain_(plain), effort_(effort), out_(out), base_(out.size()),
+        best_{Codec::raw, 1, plain.size() - plain.size() / 16 + 1} {}
+
+  // Takes the codec when it is at least `margin` bytes smaller than the best so far.
+  void consider(Codec codec, std::uint8_t width, std::size_t margin = 1) {
+    if (best_.size <= margin) return;
+    const std::size_t at = out_.size();
+    const std::size_t n = compress(codec, width, effort_, plain_, best_.size - margin, out_);
+    if (n == 0) return;
+    if (at != base_) std::memmove(out_.data() + base_, out_.data() + at, n);
+    out_.resize(base_ + n);
+    best_ = {codec, is_shuffled(codec) ? width : std::uint8_t{1}, n};
+  }
+  bool raw() const { return best_.codec == Codec::raw; }
+  const Encoded& best() const { return best_; }
+  Encoded finish() { return raw() ? append(Codec::raw, 1, plain_, out_) : best_; }
+
+ private:
+  Bytes plain_;
+  Effort effort_;
+  Buffer& out_;
+  std::size_t base_;
+  Encoded best_;  // while raw: the first size that does not save enough
+};
+
+// zstd costs ten times what lz4 does, so lz4 (or a look at the entropy) says first whether and on which
+// form of the bytes it has a chance.
+void consider_zstd(Bytes plain, std::uint8_t width, bool numeric, Choice& choice) {
+  const bool on_planes = choice.raw() ? numeric : is_shuffled(choice.best().codec);
+  if (choice.raw() && entropy_saving(plain, on_planes ? width : std::uint8_t{1}) < 1.0 / 16) return;
+  choice.consider(on_planes ? Codec::shuffle_zstd : Codec::zstd, width, choice.raw() ? 1 : plain.size() / 64 + 1);
 }
 
 }  // namespace
@@ -129,36 +151,30 @@ std::size_t try_codec(Codec codec, std::uint8_t width, Effort effort, Bytes plai
 Encoded encode(Bytes plain, EncodeHint hint, Buffer& out) {
   if (plain.empty() || plain.size() > chunk_size_max) return append(Codec::raw, 1, plain, out);
   if (const std::uint8_t width = constant_width(plain)) return append(Codec::constant, width, plain.first(width), out);
-  std::uint8_t width = hint.element_width;
-  if (width == 0) width = guess_width(plain);
+
+  const PageEstimate guess = estimate(plain);
+  std::uint8_t width = hint.element_width != 0 ? hint.element_width : guess.element_width;
+  if (hint.effort == Effort::thorough && width == 1 && hint.element_width == 0 &&
+      entropy_saving(plain, 4) > entropy_saving(plain, 1) + 0.01)
+    width = 4;
   const bool numeric = width == 2 || width == 4 || width == 8;
 
-  const std::size_t base = out.size();
-  Candidate best{Codec::raw, 1, plain.size() - plain.size() / 16};
-  const auto consider = [&](Codec codec, std::uint8_t w) {
-    const std::size_t at = out.size();
-    const std::size_t n = try_codec(codec, w, hint.effort, plain, best.size - 1, out);
-    if (n == 0) return;
-    std::move(out.begin() + static_cast<std::ptrdiff_t>(at), out.end(), out.begin() + static_cast<std::ptrdiff_t>(base));
-    out.resize(base + n);
-    best = {codec, w, n};
-  };
-  if (best.size > 1) {
-    if (numeric) consider(Codec::shuffle_lz4, width);
-    if (hint.effort == Effort::fast || best.codec == Codec::raw) consider(Codec::lz4, 1);
-    if (hint.effort != Effort::fast && (best.codec != Codec::raw || hint.effort == Effort::thorough)) {
-      if (numeric) consider(Codec::shuffle_zstd, width);
-      consider(Codec::zstd, 1);
-    }
+  Choice choice(plain, hint.effort, out);
+  if (numeric && (!guess.looks_random || hint.effort == Effort::thorough)) choice.consider(Codec::shuffle_lz4, width);
+  // Numbers whose planes shrink well leave little to find in the bytes as they are.
+  const bool settled = guess.element_width > 1 && choice.best().size <= plain.size() / 2;
+  if (!settled || hint.effort == Effort::thorough) choice.consider(Codec::lz4, 1);
+  if (hint.effort == Effort::balanced) consider_zstd(plain, width, numeric, choice);
+  if (hint.effort == Effort::thorough) {
+    if (numeric) choice.consider(Codec::shuffle_zstd, width);
+    choice.consider(Codec::zstd, 1);
   }
-  if (best.codec == Codec::raw) return append(Codec::raw, 1, plain, out);
-  return {best.codec, best.width, best.size};
+  return choice.finish();
 }
 
 Result<Encoded> encode_as(Codec codec, std::uint8_t width, Effort effort, Bytes plain, Buffer& out) {
   if (plain.size() > chunk_size_max) return fail(ErrorKind::unsupported, "more than 16 MiB in one chunk");
-  const bool shuffled = codec == Codec::shuffle_zstd || codec == Codec::shuffle_lz4;
-  if ((shuffled || codec == Codec::constant) && width == 0) return fail(ErrorKind::unsupported, "element width 0");
+  if ((is_shuffled(codec) || codec == Codec::constant) && width == 0) return fail(ErrorKind::unsupported, "element width 0");
   switch (codec) {
     case Codec::raw: return append(Codec::raw, 1, plain, out);
     case Codec::constant:
@@ -171,12 +187,11 @@ Result<Encoded> encode_as(Codec codec, std::uint8_t width, Effort effort, Bytes 
     case Codec::shuffle_zstd: break;
     default: return fail(ErrorKind::unsupported, "unknown codec " + std::to_string(static_cast<int>(codec)));
   }
-  const bool lz4 = codec == Codec::lz4 || codec == Codec::shuffle_lz4;
-  const std::size_t bound = lz4 ? static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(plain.size())))
-                                : ZSTD_compressBound(plain.size());
-  const std::size_t n = try_codec(codec, width, effort, plain, bound, out);
+  const std::size_t bound = is_lz4(codec) ? static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(plain.size())))
+                                          : ZSTD_compressBound(plain.size());
+  const std::size_t n = compress(codec, width, effort, plain, bound, out);
   if (n == 0) return fail(ErrorKind::unsupported, std::string(codec_name(codec)) + " failed");
-  return Encoded{codec, shuffled ? width : std::uint8_t{1}, n};
+  return Encoded{codec, is_shuffled(codec) ? width : std::uint8_t{1}, n};
 }
 
 namespace {
