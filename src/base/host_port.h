@@ -12,7 +12,7 @@
 
 namespace peel {
 
-inline constexpr std::uint16_t default_port = 7117;
+inline constexpr std::uint16_t default_port = 7731;
 
 struct HostPort {
   std::string host;  // without brackets; empty: every local address (only for listening)

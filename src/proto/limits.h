@@ -20,7 +20,7 @@ inline constexpr std::size_t onion_name_size_max = 8192;                        
 inline constexpr std::size_t ref_name_size_max = 1024;                          // (wire)
 inline constexpr std::size_t abort_text_size_max = 4096;                        // (wire)
 inline constexpr std::size_t grants_max = 64;                                   // (wire)
-inline constexpr std::size_t parents_max = 1024;                                // (wire)
+inline constexpr std::size_t parents_max = 64;                                  // (wire)
 
 inline constexpr std::size_t refs_max = 65536, refs_bytes_max = 16u << 20;  // (wire) of one onion, one push
 inline constexpr std::size_t haves_max = 16384, shallow_max = 16384;        // (wire)
