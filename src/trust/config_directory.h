@@ -33,7 +33,7 @@ class ConfigDirectory {
   using Lock = std::unique_ptr<File>;
   Result<Lock> lock() const;
 
-  // Names may hold one '/': a subdirectory, made 0700 when written to. Absent file: no value.
+  // Names may hold '/': subdirectories, made 0700 when written to. Absent file: no value.
   Result<std::optional<Buffer>> read(const std::string& name, std::size_t limit) const;
   Status write(const std::string& name, Bytes data) const;
   Status remove(const std::string& name) const;  // absent is fine

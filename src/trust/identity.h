@@ -32,7 +32,7 @@ Identity identity_from_seed(const std::array<std::byte, 32>& seed);
 Signature sign(const Identity& identity, Bytes message);
 Status verify(const PublicKey& key, Bytes message, const Signature& signature);  // refused
 
-// "predecessor hands over to successor at time", signed by the predecessor. 145 bytes encoded.
+// "predecessor hands over to successor at time", signed by the predecessor. 137 bytes encoded.
 struct Succession {
   PublicKey predecessor, successor;
   std::int64_t time_ns = 0;

@@ -49,8 +49,9 @@ class PeerStore {
   // The same as yes or no; errors are no.
   bool allowed(const PublicKey& key, Level action, std::string_view onion_name) const;
 
-  // For a client that meant `name_or_address` and met `key`. Peers that own that name or address are the only ones
-  // accepted; when nobody owns the address, any trusted peer without a recorded address is.
+  // For a client that meant `name_or_address` and met `key`: the peer, or refused. A name means that peer alone; an
+  // address means the peers it is recorded for, or any trusted peer while it is recorded for none. So a client should
+  // add_address after its first success.
   Result<Peer> expect(const PublicKey& key, const std::string& name_or_address) const;
 
   // `met` has proven its key and presents statements, oldest first. When they lead from a trusted key to it, the

@@ -1,6 +1,7 @@
 // trust/remote_memory.h - the heads a remote showed last time, so that a client notices one that goes backwards.
 //
-// Contract   One small file for each peer and onion; replaced atomically. Never seen: an empty map.
+// Contract   One small file for each peer and onion; replaced atomically. Never seen: an empty map. When a peer's key
+//            is succeeded (peers.h), what is remembered moves to the new key.
 // Errors     corrupt: names the file and the line · io · limit.
 // Threads    Any; processes take turns by the directory's lock.
 // Memory     At most 16 MiB of text for one onion.
@@ -34,6 +35,6 @@ class RemoteMemory {
 
 // The text of one file, apart from where it lives.
 std::string encode_remote_heads(const PublicKey& peer, const std::string& onion_name, const RemoteHeads& heads);
-Result<RemoteHeads> decode_remote_heads(const PublicKey& peer, const std::string& onion_name, std::string_view text);
+Result<RemoteHeads> decode_remote_heads(const std::string& onion_name, std::string_view text);
 
 }  // namespace peel::trust
