@@ -1,14 +1,13 @@
 #include "workspace/name_exchange.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 
 #include "base/hex.h"
-#include "base/unique_fd.h"
-#include "workspace/stamp.h"
 
 namespace peel::workspace {
 namespace {
@@ -63,15 +62,6 @@ std::string keep_visible(const TempName& temp, const std::string& file) {
   if (!posix_file_system().rename(temp.swap_path(), visible, false)) return temp.swap_path();
   if (!posix_file_system().sync_directory_of(visible)) return visible;  // the name is right all the same
   return visible;
-}
-
-bool was_written(const std::string& path, const struct stat& before) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  struct stat now;
-  if (!fd || ::fstat(fd.get(), &now) != 0) return true;
-  const bool same = now.st_size == before.st_size && now.st_mtim.tv_sec == before.st_mtim.tv_sec &&
-                    now.st_mtim.tv_nsec == before.st_mtim.tv_nsec;
-  return !same || probe_writer(fd.get()) == Writer::yes;
 }
 
 }  // namespace peel::workspace

@@ -8,8 +8,6 @@
 // Errors     refused (the name means another file) · unsupported (neither way works here) · io.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <string>
 
 #include "base/file.h"
@@ -27,8 +25,5 @@ PutBack put_names_back(const TempName& temp, const std::string& file, const File
 
 // Gives what is at temp.swap_path() a name beside `file` that a person sees. Returns where it is now.
 std::string keep_visible(const TempName& temp, const std::string& file);
-
-// `path` got other bytes or another size since `before`, or somebody may be about to.
-bool was_written(const std::string& path, const struct stat& before);
 
 }  // namespace peel::workspace

@@ -32,6 +32,14 @@ Status refuse_odd_file(const std::string& file, const NamedFile& named) {
   return {};
 }
 
+// Certainly these bytes, and nobody about to change them.
+bool has_content(const std::string& path, const Digest& content) {
+  const auto source = FileSource::open(path, Symlinks::refuse);
+  if (!source || probe_writer((*source)->fd()) == Writer::yes) return false;
+  const auto found = hash_source(**source, {});
+  return found && *found == content;
+}
+
 bool same_file(const FileTimes& a, const FileTimes& b) { return a.device == b.device && a.inode == b.inode; }
 
 }  // namespace
@@ -94,10 +102,11 @@ Status Replacement::install(const Reader& reader, const RevisionInfo& info) {
   PEEL_CHECK(exchange_names(temp, paths_.file, source_->opened()), "");
   at(Step::after_exchange);
   // From here on an error must not leave with the user's bytes under a hidden name.
-  if (auto same = check_displaced(temp); !same) return put_back(temp, std::move(same.error()), std::move(fresh));
+  if (auto same = check_displaced(temp); !same)
+    return put_back(temp, std::move(same.error()), std::move(fresh), info.content);
   FileSystem& disk = posix_file_system();
   if (auto synced = disk.sync_directory_of(paths_.file); !synced)
-    return put_back(temp, std::move(synced.error()), std::move(fresh));
+    return put_back(temp, std::move(synced.error()), std::move(fresh), info.content);
   PEEL_CHECK(disk.remove(temp.swap_path()), "");
   return disk.sync_directory_of(paths_.file);
 }
@@ -141,7 +150,7 @@ Status Replacement::check_displaced(const TempName& temp) const {
   return {};
 }
 
-Error Replacement::put_back(const TempName& temp, Error why, UniqueFd fresh) const {
+Error Replacement::put_back(const TempName& temp, Error why, UniqueFd fresh, const Digest& installed) const {
   struct stat ours;
   const bool known = ::fstat(fresh.get(), &ours) == 0;
   fresh.reset();  // our own descriptor would look like a writer
@@ -153,7 +162,7 @@ Error Replacement::put_back(const TempName& temp, Error why, UniqueFd fresh) con
                              escape_for_terminal(kept));
   }
   // The file we made stood under the user's name for a moment: whoever wrote into it then keeps that.
-  if (was_written(temp.swap_path(), ours)) {
+  if (!has_content(temp.swap_path(), installed)) {
     const std::string kept = keep_visible(temp, paths_.file);
     return std::move(why).in("what was written meanwhile is kept at " + escape_for_terminal(kept));
   }

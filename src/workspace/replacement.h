@@ -57,7 +57,7 @@ class Replacement {
   Status check_untouched() const;
   Status create(const TempName& temp, const Reader& reader, const RevisionInfo& info);
   Status check_displaced(const TempName& temp) const;
-  Error put_back(const TempName& temp, Error why, UniqueFd fresh) const;
+  Error put_back(const TempName& temp, Error why, UniqueFd fresh, const Digest& installed) const;
   void at(Step step) const {
     if (interfere_) interfere_(step);
   }

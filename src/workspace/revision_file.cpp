@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/cancel.h"
@@ -24,6 +25,40 @@ Status write_all(int fd, std::uint64_t offset, Bytes data) {
   return {};
 }
 
+namespace {
+
+// A revision's data come in pieces that may hold a few bytes among zeros; a file that has never been written
+// reads as zeros by itself. Blocks of this size stay holes.
+constexpr std::size_t hole_size = 64u << 10;
+
+std::size_t block_at(std::uint64_t offset, std::size_t left) {
+  return std::min<std::size_t>(hole_size - static_cast<std::size_t>(offset % hole_size), left);
+}
+
+Status write_sparse(int fd, std::uint64_t offset, Bytes data) {
+  while (!data.empty()) {
+    std::size_t zeros = 0, bytes = 0;
+    while (zeros < data.size()) {
+      const std::size_t block = block_at(offset + zeros, data.size() - zeros);
+      if (!codec::all_zero(data.subspan(zeros, block))) break;
+      zeros += block;
+    }
+    offset += zeros;
+    data = data.subspan(zeros);
+    while (bytes < data.size()) {
+      const std::size_t block = block_at(offset + bytes, data.size() - bytes);
+      if (codec::all_zero(data.subspan(bytes, block))) break;
+      bytes += block;
+    }
+    PEEL_CHECK(write_all(fd, offset, data.first(bytes)), "");
+    offset += bytes;
+    data = data.subspan(bytes);
+  }
+  return {};
+}
+
+}  // namespace
+
 Status write_revision(const Reader& reader, int fd, const Run& run) {
   // Every so often the kernel is told to start writing, so that the fsync at the end finds little left.
   constexpr std::uint64_t flush_every = 16u << 20;
@@ -37,7 +72,7 @@ Status write_revision(const Reader& reader, int fd, const Run& run) {
       hasher.skip_zeros(hole_length);
     } else {
       hasher.update(data);
-      PEEL_CHECK(write_all(fd, offset, data), "");
+      PEEL_CHECK(write_sparse(fd, offset, data), "");
     }
     const std::uint64_t end = offset + (data.empty() ? hole_length : data.size());
     if (end - flushed >= flush_every) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view run_part = ".peel-run-", fresh_part = ".peel-new-", swap_part = ".peel-swap-";
 constexpr std::size_t tag_digits = 16;
-constexpr std::size_t name_bytes_max = 255;
+constexpr std::size_t stem_bytes_max = 200;  // leaves room in the 255 bytes of a name for what others append
 
 enum class Lock : std::uint8_t { taken_by_us, held_by_another, impossible };
 
@@ -33,7 +33,7 @@ Lock try_lock(int fd) {
 // A long name is cut so that ours still fit; what two such files share is then told apart by content.
 std::string stem_of(const std::string& target) {
   const std::string name = base_name_of(target);
-  return "." + name.substr(0, name_bytes_max - 1 - swap_part.size() - tag_digits);
+  return "." + name.substr(0, stem_bytes_max);
 }
 
 std::string in_directory_of(const std::string& target, const std::string& name) {
