@@ -4,15 +4,20 @@
 #include <bit>
 #include <cassert>
 #if defined(__x86_64__)
-#include <immintrin.h>
+#include <immintrin.h>  // before blake3_impl.h would, inside extern "C"
 #endif
 
 #include "base/wire.h"
 
+// A test builds this file a second time without them.
+#if defined(__x86_64__) && !defined(PEEL_OFFICIAL_LANES_ONLY)
+#define PEEL_LANES
+#endif
+
 extern "C" {
 #include <blake3_impl.h>
 
-#if defined(__x86_64__)
+#if defined(PEEL_LANES)
 using BlockKernel = void(std::uint32_t* state, const std::uint32_t* message, std::uint32_t* next,
                          const std::uint8_t* const* rows, std::size_t offset, std::size_t ahead);
 BlockKernel peel_blake3_block_8, peel_blake3_block_16, peel_blake3_block_32;
@@ -41,8 +46,10 @@ Digest to_digest(const std::array<std::uint32_t, 8>& words) {
   return d;
 }
 
+constexpr std::uint64_t one_input = ~std::uint64_t{0};
+
 // Chunks laid end to end; from the split on, in a second place. Chunk i has the number
-// `first + (i & wrap)`: wrap is all ones inside one input, and chunks per page - 1 where every page
+// `first + (i & wrap)`: wrap is one_input inside one input, and chunks per page - 1 where every page
 // starts again.
 struct ChunkRun {
   const std::byte* data;
@@ -65,7 +72,7 @@ struct ChunkRun {
   ChunkRun from(std::size_t i) const {
     ChunkRun run = *this;
     run.count -= i;
-    if (wrap == ~std::uint64_t{0}) run.first += i;
+    if (wrap == one_input) run.first += i;
     if (i < split) {
       run.data += i * blake3_chunk_size;
       if (tail != nullptr) run.split -= i;
@@ -131,12 +138,12 @@ void official_across_pages(const Blake3Mode& mode, const ChunkRun& run, Digest* 
 }
 
 void official_chunks(const Blake3Mode& mode, const ChunkRun& run, Digest* out) {
-  const bool small_pages = run.wrap != 0 && run.wrap + 1 < blake3_simd_degree();
+  const bool small_pages = run.wrap != 0 && run.wrap < blake3_simd_degree() - 1;
   if (small_pages && run.count / (run.wrap + 1) >= blake3_simd_degree() / 2) official_across_pages(mode, run, out);
   else official_in_order(mode, run, out);
 }
 
-#if defined(__x86_64__)
+#if defined(PEEL_LANES)
 
 struct Kernel {
   std::size_t lanes;
@@ -304,7 +311,7 @@ void hash_equal_inputs(const Blake3Mode& mode, const std::byte* data, std::size_
 }
 
 void chunk_values(const Blake3Mode& mode, const std::byte* data, std::uint64_t counter, std::span<Digest> out) {
-  if (!out.empty()) chunks(mode, {data, out.size(), counter, ~std::uint64_t{0}, CHUNK_END}, out.data());
+  if (!out.empty()) chunks(mode, {data, out.size(), counter, one_input, CHUNK_END}, out.data());
 }
 
 Digest chunk_value(const Blake3Mode& mode, Bytes chunk, std::uint64_t counter, bool root) {
