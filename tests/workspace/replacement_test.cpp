@@ -125,14 +125,23 @@ TEST_F(Exchange, AFileThatAppearsIsNotOverwritten) {
   EXPECT_EQ(dir.names(), clean);
 }
 
-TEST_F(Exchange, ADamagedCopyIsNeverInstalled) {
-  auto onion = open_onion(paths);
-  auto replacement = Replacement::begin(paths, {});
-  ASSERT_OK(replacement);
-  const auto reader = onion->open_revision(first);
-  auto info = *onion->revision(first);
-  ASSERT_OK(replacement->install(*reader, info));
-  EXPECT_EQ(read_file(paths.file), old_text);
+TEST_F(Exchange, ADamagedRevisionIsNeverInstalled) {
+  std::uint64_t chunk = 0;
+  {
+    auto onion = open_onion(paths, Access::write);
+    ASSERT_OK(onion->flush());  // else opening finds the damage already, while it looks for the tail
+    const auto pieces = onion->open_revision(first)->pieces(0, old_text.size());
+    ASSERT_OK(pieces);
+    chunk = pieces->back().locator;
+  }
+  const std::string onion_bytes = read_file(paths.onion);
+  const char flipped = static_cast<char>(onion_bytes[chunk + 200] ^ 1);
+  patch_file(paths.onion, chunk + 200, std::string(1, flipped));
+  EXPECT_FAILS(restore(paths, at(first), {}), ErrorKind::corrupt);
+  EXPECT_FAILS(export_revision(*open_onion(paths), at(first), dir / "out", {}), ErrorKind::corrupt);
+  EXPECT_FAILS(export_onion(paths, dir / "out", {}), ErrorKind::corrupt);
+  EXPECT_EQ(read_file(paths.file), new_text);
+  EXPECT_EQ(dir.names(), clean);
 }
 
 TEST(LinkExchange, PutNamesBackLeavesOthersAlone) {
