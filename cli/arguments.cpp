@@ -2,6 +2,7 @@
 #include "cli/arguments.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 
@@ -265,11 +266,9 @@ Result<std::optional<std::uint64_t>> Arguments::count(std::string_view name) con
   const auto text = value(name);
   if (!text) return std::optional<std::uint64_t>();
   std::uint64_t number = 0;
-  for (const char c : *text) {
-    if (c < '0' || c > '9' || number > (~0ull - 9) / 10) return bad_value(name, *text, "whole number");
-    number = number * 10 + static_cast<std::uint64_t>(c - '0');
-  }
-  if (text->empty()) return bad_value(name, *text, "whole number");
+  const char* const end = text->data() + text->size();
+  const auto [stopped, error] = std::from_chars(text->data(), end, number);
+  if (error != std::errc() || stopped != end) return bad_value(name, *text, "whole number");
   return std::optional(number);
 }
 

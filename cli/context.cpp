@@ -13,18 +13,8 @@ namespace {
 
 constexpr std::size_t pending_size_max = 64 * 1024;
 
-Status write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return Error::from_errno(errno, "standard output");
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return {};
-}
-
 // Nothing can be done when standard error fails.
-void say(std::string_view text) { (void)write_all(STDERR_FILENO, text); }
+void say(const std::string& text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
 
 }  // namespace
 
@@ -35,9 +25,27 @@ void Output::raw(std::string_view text) {
   if (pending_.size() >= pending_size_max) (void)flush();
 }
 
+// Whoever does not read may block us for ever; a request to stop ends that.
+Status Output::write_all(std::string_view text) {
+  while (!text.empty()) {
+    PEEL_CHECK(cancel_.check(), "standard output");
+    const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Error::from_errno(errno, "standard output");
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return {};
+}
+
 Status Output::flush() {
-  if (state_.ok()) state_ = write_all(STDOUT_FILENO, pending_);
+  if (state_.ok()) state_ = write_all(pending_);
   pending_.clear();
+  return state_;
+}
+
+Status Output::write_through(Bytes data) {
+  PEEL_CHECK(flush(), "");
+  state_ = write_all({reinterpret_cast<const char*>(data.data()), data.size()});
   return state_;
 }
 

@@ -4,7 +4,7 @@
 //            Output is collected and written in pieces; a full disk or a closed pipe is noticed. Text handed to
 //            these classes must be escaped already where it came from outside; what still could steer a terminal
 //            is made harmless here.
-// Errors     io from Output::flush; with EPIPE when the reader is gone.
+// Errors     io from Output; with EPIPE when the reader is gone. cancelled when a signal came while it blocked.
 // Threads    One owner; Progress may be told from any thread.
 #pragma once
 
@@ -16,19 +16,26 @@
 #include "base/cancel.h"
 #include "cli/arguments.h"
 #include "cli/json_writer.h"
+#include "peel/types.h"
 
 namespace peel::cli {
 
 // Standard output.
 class Output {
  public:
+  explicit Output(const Cancel& cancel) : cancel_(cancel) {}
   // A line of text.
   void line(std::string_view text);
   // Bytes as they are.
   void raw(std::string_view text);
   Status flush();
+  // Past the collected text, which is written first.
+  Status write_through(Bytes data);
 
  private:
+  Status write_all(std::string_view text);
+
+  const Cancel& cancel_;
   std::string pending_;
   Status state_;  // the first failure; later writes are dropped
 };
@@ -55,6 +62,7 @@ class Context {
  public:
   Context(Arguments arguments_in, const Cancel& cancel_in)
       : arguments(std::move(arguments_in)),
+        out(cancel_in),
         messages(arguments.has("quiet"), arguments.has("verbose"), arguments.has("trace")),
         cancel(cancel_in),
         json(arguments.has("json")) {}

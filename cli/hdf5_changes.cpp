@@ -47,7 +47,9 @@ Result<Hdf5Outcome> compare_hdf5(const Context& context, const Source& before, c
   Result<hdf5::FileDiff> diff = hdf5::compare(before, after, options);
   if (!diff) {
     if (diff.error().kind() == ErrorKind::cancelled) return std::move(diff.error());
-    out.state = Hdf5Outcome::State::failed;
+    // An object that neither side has did not change.
+    const bool in_neither = diff.error().kind() == ErrorKind::not_found && !request.path.empty();
+    out.state = in_neither ? Hdf5Outcome::State::compared : Hdf5Outcome::State::failed;
     out.why = diff.error().message();
     return out;
   }
@@ -90,10 +92,12 @@ std::string change_line(const hdf5::Change& change) {
     out += ": " + before;
   else if (!before.empty() || !after.empty())
     out += ": " + before + " -> " + after;
-  if (change.what == hdf5::What::values_changed && change.changed) {
+  // A single value that is shown already needs no counting.
+  const bool shown_whole = change.total == 1 && !(before.empty() && after.empty());
+  if (change.what == hdf5::What::values_changed && change.changed && !shown_whole) {
     out += (before.empty() && after.empty() ? ": " : "; ") + count_text(*change.changed) + " of " +
            counted(change.total, "element", "elements");
-    if (change.max_difference) out += ", greatest difference " + number_text(*change.max_difference);
+    if (change.max_difference) out += ", greatest difference " + rounded_text(*change.max_difference);
   }
   if (!change.note.empty()) out += " (" + escape_for_terminal(change.note) + ")";
   return out;

@@ -107,7 +107,7 @@ constexpr Topic topic_table[] = {
      " published               a tag\n"
      " origin/main             a remote's branch as last seen\n"
      " main~2                  two revisions before, along first parents\n"
-     " main@{2026-11-01T12:00} the newest revision of main that was recorded by then\n\n"
+     " main@{2026-11-01T12:00} the newest revision of main by that time\n\n"
      "Without REV the head of the current branch is meant."},
     {"urls", "how to name another machine (URL)",
      "A history elsewhere is named by one of:\n\n"

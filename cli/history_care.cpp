@@ -13,7 +13,7 @@
 namespace peel::cli {
 namespace {
 
-Result<GcPolicy> policy_of(const Context& context, Progress& progress) {
+Result<GcPolicy> policy_of(const Context& context) {
   GcPolicy policy;
   PEEL_TRY(policy.keep_last, context.arguments.count("keep-last"), "");
   PEEL_TRY(policy.keep_daily, context.arguments.count("keep-daily"), "");
@@ -22,7 +22,6 @@ Result<GcPolicy> policy_of(const Context& context, Progress& progress) {
   policy.dry_run = context.arguments.has("dry-run");
   policy.repack = context.arguments.has("repack");
   policy.cancel = &context.cancel;
-  policy.progress = progress.function();
   return policy;
 }
 
@@ -88,6 +87,7 @@ void write_damage(JsonWriter& json, const std::vector<Damage>& all) {
 }  // namespace
 
 Result<int> run_gc(Context& context) {
+  PEEL_TRY(GcPolicy policy, policy_of(context), "");
   PEEL_TRY(NamedOnion named, open_named(context, Access::write), "");
   if (context.arguments.has("flush")) {
     PEEL_CHECK(named.onion.flush(), shown(named.paths));
@@ -103,7 +103,7 @@ Result<int> run_gc(Context& context) {
     return 0;
   }
   Progress progress(context, shown(named.paths) + ": collecting");
-  PEEL_TRY(const GcPolicy policy, policy_of(context, progress), "");
+  policy.progress = progress.function();
   PEEL_TRY(const GcReport report, named.onion.gc(policy), shown(named.paths));
   progress.clear();
   if (context.json) {

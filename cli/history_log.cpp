@@ -180,6 +180,8 @@ Result<int> log_file(Context& context) {
   const RefNames names(onion);
   if (!context.json) {
     for (const Entry& entry : entries) print_entry(context.out, entry, names);
+    if (entries.empty() && context.arguments.has("dataset"))
+      context.messages.note(shown(named.paths) + ": no revision changed " + shown(*context.arguments.value("dataset")));
     return 0;
   }
   JsonWriter json;

@@ -17,9 +17,8 @@ namespace {
 
 Status cat_revision(Context& context, const std::string& rev, std::uint64_t offset, std::uint64_t length) {
   PEEL_TRY(const NamedOnion named, open_named(context), "");
-  PEEL_CHECK(context.out.flush(), "");
-  const Result<std::uint64_t> written = workspace::cat(named.onion, rev, offset, length,
-                                                       workspace::descriptor_sink(STDOUT_FILENO), run_of(context));
+  const auto sink = [&context](Bytes data) { return context.out.write_through(data); };
+  const Result<std::uint64_t> written = workspace::cat(named.onion, rev, offset, length, sink, run_of(context));
   if (!written) return Error(written.error()).in(shown(named.paths));
   return {};
 }

@@ -82,6 +82,12 @@ std::string number_text(double value) {
   return {text, end.ptr};
 }
 
+std::string rounded_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
 std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());

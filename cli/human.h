@@ -16,6 +16,7 @@ std::string local_time_text(std::int64_t time_ns);     // "2026-11-30 13:55:20"
 std::string utc_time_text(std::int64_t time_ns);       // "2026-11-30T13:55:20.000000001Z"
 std::string duration_text(double seconds);             // "0:07", "1:02:03"
 std::string number_text(double value);                 // shortest that reads back
+std::string rounded_text(double value);                // six digits
 
 // Makes text that should be clean already safe to print: control characters other than newline become \xNN.
 std::string printable(std::string_view text);

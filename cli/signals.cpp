@@ -25,8 +25,9 @@ void stop_on_signals(Cancel& cancel) {
   to_stop.store(&cancel, std::memory_order_relaxed);
   struct sigaction action {};
   action.sa_handler = on_signal;
-  // Restarting: a sync that returns EINTR would count as failed. Waiting in poll ends all the same.
-  action.sa_flags = SA_RESTART;
+  // Not restarting: a write into a full pipe that nobody reads must end. A sync that says EINTR counts as failed,
+  // which is what a command that is asked to stop may do.
+  action.sa_flags = 0;
   sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);

@@ -1,0 +1,298 @@
+"""The history commands on plain files: what they do, print, and exit with."""
+import os
+import shutil
+import subprocess
+import unittest
+
+from peel_process import PeelCase
+
+
+def content(seed, size=300_000):
+    return bytes((i * 31 + seed * 7 + i // 4096) % 251 for i in range(size))
+
+
+class Record(PeelCase):
+    def test_commit_log_and_nothing_new(self):
+        self.write("f", content(1))
+        first = self.json("commit", "f", "-m", "first")["files"][0]
+        self.assertTrue(first["added"] and first["created"])
+        again = self.json("commit", "f", "--full")["files"][0]
+        self.assertFalse(again["added"])
+        self.assertEqual(again["revision"]["id"], first["revision"]["id"])
+        self.write("f", content(2))
+        self.json("commit", "f", "-m", "second\nline two", "--author", "eve")
+        log = self.json("log", "f")
+        self.assertEqual([r["number"] for r in log["revisions"]], [2, 1])
+        newest = log["revisions"][0]
+        self.assertEqual((newest["author"], newest["note"]), ("eve", "second\nline two"))
+        self.assertEqual(newest["parents"], [first["revision"]["id"]])
+        self.assertEqual(newest["branches"], ["main"])
+        self.assertEqual(len(self.json("log", "f", "-n", "1")["revisions"]), 1)
+        self.assertEqual([r["number"] for r in self.json("log", "f", "@1")["revisions"]], [1])
+        text = self.peel("log", "f")[0]
+        self.assertIn("@2", text)
+        self.assertIn("    line two\n", text)
+        self.assertEqual(self.peel("list-revisions", "f")[0], text)
+
+    def test_several_files_and_the_onion_as_name(self):
+        for name in ("a", "b"):
+            self.write(name, name.encode() * 5000)
+        out, err = self.peel("commit", "a", "missing", "b", expect=8)
+        self.assertIn("missing", err)
+        self.assertEqual(len(out.splitlines()), 2)
+        self.assertEqual(len(self.json("log", "a.onion")["revisions"]), 1)
+        listing = self.json("log")
+        self.assertEqual([os.path.basename(f["file"]) for f in listing["files"]], ["a", "b"])
+        self.assertEqual(len(self.peel("log", self.work)[0].splitlines()), 4)
+
+    def test_history_elsewhere(self):
+        self.write("f", b"abc")
+        self.peel("commit", "f", "--onion", "elsewhere.onion")
+        self.assertFalse((self.work / "f.onion").exists())
+        self.assertEqual(len(self.json("log", "f", "--onion", "elsewhere.onion")["revisions"]), 1)
+        self.peel("log", "f", expect=3)
+        self.peel("commit", "f", "f", "--onion", "x", expect=2)
+
+    def test_status(self):
+        self.write("f", content(1))
+        self.assertEqual(self.json("status", "f")["files"][0]["state"], "untracked")
+        self.peel("commit", "f")
+        self.assertEqual(self.json("status", "f", "--exit-code")["files"][0]["state"], "unmodified")
+        self.write("f", content(2))
+        status = self.json("status", "--exit-code", expect=1)["files"][0]
+        self.assertEqual(status["state"], "modified")
+        self.assertEqual(status["head"]["number"], 1)
+        (self.work / "f").unlink()
+        self.assertEqual(self.json("status")["files"][0]["state"], "missing")
+        self.assertIn("missing", self.peel("status")[0])
+
+    def test_names_from_outside_are_escaped(self):
+        name = "bad\x1b[2J\nname"
+        self.write(name, b"x" * 10)
+        out, _ = self.peel("commit", name, "-m", "note\x1b[31m")
+        self.assertNotIn("\x1b", out)
+        self.assertIn("\\x1b", out)
+        self.assertNotIn("\x1b", self.peel("log", name)[0])
+        self.assertEqual(self.json("log", name)["revisions"][0]["note"], "note\x1b[31m")
+
+    def test_bytes_that_are_no_text(self):
+        name = os.fsdecode(b"caf\xe9")
+        self.write(name, b"x")
+        self.peel("commit", name)
+        self.assertEqual(os.path.basename(self.json("log", name)["file"]), name)
+
+
+class Look(PeelCase):
+    def setUp(self):
+        super().setUp()
+        self.v1 = content(1)
+        self.v2 = self.v1[:4096] + bytes(4096) + self.v1[8192:] + b"tail"
+        for version in (self.v1, self.v2):
+            self.write("f", version)
+            self.peel("commit", "f", "-q")
+
+    def test_show(self):
+        shown = self.json("show", "f", "@1", "--storage", "--b3sum")
+        self.assertEqual(shown["revision"]["size"], len(self.v1))
+        self.assertEqual(sum(c["plain_bytes"] for c in shown["storage"]["codecs"]) > 0, True)
+        self.assertEqual(len(shown["b3sum"]), 64)
+        if b3sum := shutil.which("b3sum"):
+            self.write("v1", self.v1)
+            out = subprocess.run([b3sum, self.work / "v1"], capture_output=True, text=True).stdout
+            self.assertEqual(out.split()[0], shown["b3sum"])
+        digest = self.json("digest", "f")["files"][0]["content"]
+        self.assertEqual(digest, self.json("show", "f")["revision"]["content"])
+        self.assertIn(digest, self.peel("show", "f")[0])
+
+    def test_diff(self):
+        same = self.json("diff", "f")
+        self.assertTrue(same["same"])
+        changed = self.json("diff", "f", "@1", "@2", "--pages", expect=1)
+        self.assertFalse(changed["same"])
+        self.assertEqual((changed["size_a"], changed["size_b"]), (len(self.v1), len(self.v2)))
+        self.assertEqual(changed["ranges"][0], {"offset": 4096, "length": 4096})
+        self.assertEqual(changed["hdf5"], "none")
+        self.assertEqual(changed["range_count"], len(changed["ranges"]))
+        self.assertIn("bytes 4,096 to 8,191", self.peel("diff", "f", "@1", "--pages", expect=1)[0])
+        self.assertNotIn("bytes 4,096", self.peel("diff", "f", "@1", "--pages", "--stat", expect=1)[0])
+        self.write("f", self.v1)
+        self.assertEqual(self.json("diff", "f", expect=1)["a"]["number"], 2)
+
+    def test_export_cat_digest(self):
+        self.peel("export", "f", "@1", "-o", "out")
+        self.assertEqual((self.work / "out").read_bytes(), self.v1)
+        self.peel("export", "f", "@2", "-o", "out", expect=2)
+        self.peel("export-revision", "f", "@2", "-o", "out", "--force")
+        self.assertEqual((self.work / "out").read_bytes(), self.v2)
+        self.peel("export", "f", expect=2)
+        self.peel("export", "f", "--history", "-o", "copy.onion")
+        self.assertEqual(self.peel("log", "copy.onion")[0].count("@"), 2)
+        read = lambda *a: self.start("cat", "f", *a).communicate(timeout=60)[0]
+        self.assertEqual(read("@1"), self.v1)
+        self.assertEqual(read("@2", "--offset", "4K", "--length", "5000"), self.v2[4096:9096])
+        self.assertEqual(read("@2", "--offset", "1G"), b"")
+        out = self.peel("digest", "f", "-", input=self.v2)[0].splitlines()
+        self.assertEqual(out[0].split()[0], out[1].split()[0])
+        self.assertTrue(out[0].startswith("peel1:") and out[0].endswith("  f"))
+        self.peel("digest", "f", "missing", expect=8)
+        self.peel("digest", "missing", expect=3)
+
+    def test_not_found(self):
+        self.peel("log", "nothing", expect=3)
+        self.peel("show", "f", "@9", expect=3)
+        self.peel("show", "f", "nobranch", expect=3)
+        self.assertIn("peel commit", self.peel("log", "nothing", expect=3)[1])
+
+    def test_reflog(self):
+        entries = self.json("reflog", "f")["entries"]
+        self.assertEqual([e["name"] for e in entries if e["kind"] == "branch"], ["main", "main"])
+        self.assertNotIn("before", [e for e in entries if e["kind"] == "branch"][-1])
+        self.assertEqual(len(self.json("reflog", "f", "-n", "1")["entries"]), 1)
+        self.assertIn("branch main", self.peel("reflog", "f")[0])
+
+
+class Change(PeelCase):
+    def setUp(self):
+        super().setUp()
+        self.v1, self.v2 = content(1), content(1)[:100_000] + b"\xfe" * 4096 + content(1)[104_096:]
+        for version in (self.v1, self.v2):
+            self.write("f", version)
+            self.peel("commit", "f", "-q")
+
+    def bytes(self):
+        return (self.work / "f").read_bytes()
+
+    def test_restore_and_unsaved_changes(self):
+        self.peel("restore", "f", "@1")
+        self.assertEqual(self.bytes(), self.v1)
+        self.peel("checkout", "f")
+        self.assertEqual(self.bytes(), self.v2)
+        self.write("f", b"unsaved")
+        _, err = self.peel("restore", "f", "@1", expect=7)
+        self.assertIn("--discard", err)
+        self.assertEqual(self.bytes(), b"unsaved")
+        self.peel("restore", "f", "@1", "--discard")
+        self.assertEqual(self.bytes(), self.v1)
+
+    def test_symlinks_are_refused(self):
+        os.rename(self.work / "f", self.work / "real")
+        os.symlink("real", self.work / "f")
+        self.peel("restore", "f", "@1", expect=7)
+        self.assertEqual((self.work / "real").read_bytes(), self.v2)
+
+    def test_rollback_adds_a_revision(self):
+        self.peel("rollback", "f", "@1", "-m", "back")
+        self.assertEqual(self.bytes(), self.v1)
+        newest = self.json("log", "f")["revisions"][0]
+        self.assertEqual((newest["number"], newest["note"], newest["labels"]), (3, "back", ["rollback"]))
+
+    def test_branches(self):
+        self.peel("branch", "f", "exp", "@1")
+        self.peel("branch", "f", "exp", expect=2)
+        self.peel("switch", "f", "exp")
+        self.assertEqual(self.bytes(), self.v1)
+        listing = self.json("branch", "f")
+        self.assertEqual(listing["current"], "exp")
+        self.assertEqual([b["name"] for b in listing["branches"]], ["exp", "main"])
+        self.assertIn("* exp", self.peel("branch", "f")[0])
+        self.peel("branch", "f", "--rename", "exp", "other")
+        self.peel("branch", "f", "--delete", "other", expect=7)
+        self.peel("switch", "f", "main")
+        self.peel("branch", "f", "--delete", "other")
+        self.peel("switch", "f", "other", expect=3)
+        self.peel("branch", "f", "x", "--json", expect=2)
+
+    def test_merge(self):
+        self.peel("branch", "f", "exp", "@1")
+        self.peel("switch", "f", "exp")
+        edited = b"?" * 4096 + self.v1[4096:]
+        self.write("f", edited)
+        self.peel("commit", "f", "-q")
+        self.peel("switch", "f", "main")
+        self.peel("merge", "f", "exp", "-m", "joined")
+        self.assertEqual(self.bytes(), b"?" * 4096 + self.v2[4096:])
+        self.assertEqual(len(self.json("show", "f")["revision"]["parents"]), 2)
+        self.assertIn("already", self.peel("merge", "f", "exp")[0])
+
+    def test_merge_conflict_is_1_and_changes_nothing(self):
+        self.peel("branch", "f", "exp", "@1")
+        self.peel("switch", "f", "exp")
+        self.write("f", self.v1[:100_000] + b"\xff" * 4096 + self.v1[104_096:])
+        self.peel("commit", "f", "-q")
+        self.peel("switch", "f", "main")
+        out, err = self.peel("merge", "f", "exp", expect=1)
+        self.assertIn("conflict in bytes 100,", out)
+        self.assertIn("--ours", err)
+        self.assertEqual(self.bytes(), self.v2)
+        self.peel("merge", "f", "exp", "--theirs")
+        self.assertEqual(self.bytes()[100_000:104_096], b"\xff" * 4096)
+
+    def test_tags_and_snapshots(self):
+        self.peel("tag", "f", "paper", "@1", "-m", "as published")
+        self.peel("snapshot", "f", "now", "-m", "all good")
+        self.peel("snapshot", "f")
+        tags = self.json("tag", "f")["tags"]
+        self.assertEqual([t["name"] for t in tags][:2], ["now", "paper"])
+        self.assertEqual(tags[1]["note"], "as published")
+        self.assertEqual(tags[1]["revision"]["number"], 1)
+        self.assertTrue(tags[2]["name"].startswith("snapshot-"))
+        self.assertIn("paper  @1", self.peel("tag", "f")[0])
+        self.assertIn("tag paper", self.peel("log", "f")[0])
+        self.peel("tag", "f", "--delete", "paper")
+        self.peel("tag", "f", "--delete", "paper", expect=3)
+
+    def test_move(self):
+        (self.work / "sub").mkdir()
+        self.peel("move", "f", "sub/g")
+        self.assertFalse((self.work / "f.onion").exists())
+        self.assertEqual(len(self.json("log", "sub/g")["revisions"]), 2)
+
+
+class Care(PeelCase):
+    def setUp(self):
+        super().setUp()
+        for version in range(6):
+            self.write("f", content(version, 50_000))
+            self.peel("commit", "f", "-q")
+
+    def test_gc(self):
+        dry = self.json("gc", "f", "--keep-last", "2", "--dry-run")
+        self.assertEqual((dry["revisions_before"], dry["revisions_kept"]), (6, 2))
+        self.assertEqual(len(self.json("log", "f", "--all")["revisions"]), 6)
+        self.assertEqual(self.json("gc", "f")["removed"], [])
+        done = self.json("gc", "f", "--keep-last", "2")
+        self.assertTrue(done["compacted"] and done["bytes_after"] < done["bytes_before"])
+        self.assertEqual([r["number"] for r in self.json("log", "f")["revisions"]], [6, 5])
+        self.peel("verify", "f", "--deep")
+
+    def test_deferred_gc(self):
+        marked = self.json("gc", "f", "--keep-last", "1", "--epoch")
+        self.assertFalse(marked["compacted"])
+        size = (self.work / "f.onion").stat().st_size
+        self.peel("gc", "f", "--flush")
+        self.assertLess((self.work / "f.onion").stat().st_size, size)
+        self.peel("gc", "f", "--defer", "--dry-run", expect=2)
+
+    def test_verify_finds_and_repairs_damage(self):
+        sound = self.json("verify", "f", "--deep")
+        self.assertEqual((sound["damage"], sound["revisions"]), ([], 6))
+        self.json("verify", "f", "--sample", "50%")
+        for bad in ("0", "101", "x", "5%%"):
+            self.peel("verify", "f", "--sample", bad, expect=2)
+        onion = self.work / "f.onion"
+        shutil.copy(onion, self.work / "copy.onion")
+        data = bytearray(onion.read_bytes())
+        data[len(data) // 3] ^= 0x55
+        onion.write_bytes(data)
+        report = self.json("verify", "f", "--deep", expect=4)
+        self.assertTrue(report["damage"])
+        out, err = self.peel("verify", "f", "--deep", expect=4)
+        self.assertIn("DAMAGED", out)
+        self.assertIn("--repair-from", err)
+        repaired = self.json("verify", "f", "--repair-from", self.work / "copy.onion")
+        self.assertTrue(repaired["repaired"])
+        self.peel("verify", "f", "--deep")
+
+
+if __name__ == "__main__":
+    unittest.main()
