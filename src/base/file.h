@@ -58,8 +58,9 @@ class FileSystem {
 // The real one. Stateless; the reference lives as long as the process.
 FileSystem& posix_file_system();
 
-// Files that live and die with this object. No crash model: that is testing/'s.
-std::unique_ptr<FileSystem> make_memory_file_system();
+// Files that live and die with this object. No crash model: that is testing/'s. `reserve` bytes are fetched from the
+// operating system at once, so that growing into them costs no page faults.
+std::unique_ptr<FileSystem> make_memory_file_system(std::uint64_t reserve = 0);
 
 // Reads exactly `out.size()` bytes or fails with `truncated`.
 Status read_exactly(const File& file, std::uint64_t offset, MutableBytes out);

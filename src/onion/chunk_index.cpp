@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "onion/run_merge.h"
+
 namespace peel::onion {
 namespace {
 
@@ -159,10 +161,9 @@ Status ChunkIndex::write_runs(const Store& store, GroupWriter& writer) {
   if (unwritten_.empty()) return {};
   std::vector<Entry> merged = std::move(unwritten_);
   unwritten_.clear();
-  while (!runs_.empty()) {
+  for (std::size_t melting = runs_to_merge(locations_, merged.size(), run_entries_max); melting > 0; --melting) {
     Run& last = runs_.back();
     if (!last.loaded) load_run(store, last);
-    if (last.location.count > merged.size() * 2 || last.location.count + merged.size() > run_entries_max) break;
     if (last.usable) {
       auto older = last.entries.empty() ? read_entries(store, last) : Result<std::vector<Entry>>(std::move(last.entries));
       if (older) {

@@ -1,8 +1,8 @@
 // onion/chunk_index.h - "is a chunk with this digest here already?": hints, which the caller rechecks.
 //
 // Shape      New entries live in memory; a checkpoint writes them as a sorted run with a blocked Bloom filter
-//            and merges runs of similar size, so there are O(log n) runs and each entry is rewritten O(log n)
-//            times. Runs stop growing at run_entries_max, so a merge is bounded too.
+//            and merges runs of similar size (run_merge.h), so there are O(log n) runs and each entry is rewritten
+//            O(log n) times. Runs stop growing at run_entries_max, so a merge is bounded too.
 //            CHUNK_RUN payload: count u64, filter blocks u64, filter (64 bytes a block), then count entries of
 //            key u64 (first 8 digest bytes), offset u64 of the CHUNK record, ascending by key.
 // Errors     A run that cannot be read is skipped: less deduplication, nothing worse.

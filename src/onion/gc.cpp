@@ -253,7 +253,7 @@ class Compaction {
   Status put(GroupWriter& writer, RefRecord ref) {
     const auto it = moved_.find(ref.after_commit);
     ref.after_commit = it == moved_.end() ? 0 : it->second;
-    PEEL_TRY([[maybe_unused]] auto appended, to_.append_ref(writer, std::move(ref), outcome_), "");
+    PEEL_CHECK(to_.append_ref(writer, std::move(ref), outcome_), "");
     return {};
   }
 

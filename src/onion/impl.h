@@ -38,6 +38,7 @@ struct Onion::Impl {
   mutable onion::RevisionTable table;
   mutable std::mutex history_mutex;
   std::uint64_t groups_since_checkpoint = 0, bytes_since_checkpoint = 0;
+  std::array<std::byte, 2 * onion::superblock_size> seen_superblocks{};  // as last decoded
   std::uint64_t mended_end = 0;         // the tail whose leftovers are known dead already
   bool poisoned = false, reload_needed = false, locked = false;
   Buffer spare;                         // the group buffer, kept between commits
@@ -51,7 +52,7 @@ struct Onion::Impl {
   Status load_state();                                   // superblock, checkpoint, groups after it
   Status catch_up(bool* scanned);                        // groups appended since
   Status apply(onion::SeenGroup&& group);
-  void apply_commit(std::uint64_t offset, const onion::CommitRecord& commit);
+  void apply_commit(std::uint64_t offset, onion::CommitRecord&& commit);
   void apply_ref(std::uint64_t offset, const onion::RefRecord& ref);
 
   // --- writing (write.cpp)
@@ -80,7 +81,7 @@ struct Onion::Impl {
   Status acknowledge(std::uint64_t checkpoint_offset);
   // Checks a change against the refs as they are (and `coming`, revisions of the same group) and says what to append.
   Result<onion::RefRecord> ref_record(const RefChange& change, const std::map<RevisionId, std::uint64_t>& coming) const;
-  Result<onion::RefRecord> append_ref(onion::GroupWriter& writer, onion::RefRecord ref, Outcome& outcome);
+  Status append_ref(onion::GroupWriter& writer, onion::RefRecord ref, Outcome& outcome);
 
   // --- chunks (write.cpp)
   struct Place {

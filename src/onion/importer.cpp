@@ -292,7 +292,7 @@ Status Importer::finish(std::span<const RefChange> changes) {
       }
       for (const RefChange& change : changes) {
         PEEL_TRY(auto record, m.ref_record(change, offsets), "");
-        PEEL_TRY([[maybe_unused]] auto appended, m.append_ref(writer, std::move(record), outcome), "");
+        PEEL_CHECK(m.append_ref(writer, std::move(record), outcome), "");
       }
       return {};
     };

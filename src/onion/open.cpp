@@ -77,7 +77,7 @@ Status Onion::Impl::apply(SeenGroup&& group) {
     std::lock_guard lock(history_mutex);
     for (const auto& chunk : group.chunks) index.add(chunk.key, chunk.offset);
   }
-  for (const auto& [offset, commit] : group.commits) apply_commit(offset, commit);
+  for (auto& [offset, commit] : group.commits) apply_commit(offset, std::move(commit));
   for (const auto& [offset, ref] : group.refs) apply_ref(offset, ref);
   for (auto& [offset, mark] : group.gc_marks) {
     gc_mark_at = offset;
@@ -93,7 +93,7 @@ Status Onion::Impl::apply(SeenGroup&& group) {
   return {};
 }
 
-void Onion::Impl::apply_commit(std::uint64_t offset, const CommitRecord& commit) {
+void Onion::Impl::apply_commit(std::uint64_t offset, CommitRecord&& commit) {
   RevisionRow row;
   row.summary = {commit.number, commit.id, commit.generation, commit.size, commit.meta.time_ns, std::nullopt};
   if (!commit.parents.empty() && commit.parents[0].commit != 0) row.summary.first_parent = commit.parents[0].number;
@@ -107,7 +107,7 @@ void Onion::Impl::apply_commit(std::uint64_t offset, const CommitRecord& commit)
   next_number = std::max(next_number, commit.number + 1);
   ++revision_count;
   last_commit = offset;
-  recent_commits[recent_commit_next++ % recent_commits.size()] = {offset, std::make_shared<const CommitRecord>(commit)};
+  recent_commits[recent_commit_next++ % recent_commits.size()] = {offset, std::make_shared<const CommitRecord>(std::move(commit))};
 }
 
 void Onion::Impl::apply_ref(std::uint64_t offset, const RefRecord& ref) {
@@ -148,7 +148,7 @@ Result<Onion> Onion::create(const std::string& path, const CreateOptions& option
     head.name = "branch";
     head.value = options.first_branch;
     head.reason = "create";
-    PEEL_TRY([[maybe_unused]] auto record, impl->append_ref(writer, head, outcome), "");
+    PEEL_CHECK(impl->append_ref(writer, head, outcome), "");
     PEEL_CHECK(impl->finish_group(writer, std::move(outcome), true), "");
     return impl->store->file().sync_data();
   };

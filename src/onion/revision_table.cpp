@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "onion/run_merge.h"
+
 namespace peel::onion {
 
 void RevisionTable::reset(std::vector<RunLocation> runs) {
@@ -76,13 +78,14 @@ std::optional<std::size_t> RevisionTable::index_of(const RevisionId& id) const {
 
 Status RevisionTable::write_runs(const Store& store, GroupWriter& writer) {
   if (unwritten_.empty()) return {};
-  std::vector<RevisionRow> merged = unwritten_;
-  while (!runs_.empty() && runs_.back().count <= merged.size() * 2 && runs_.back().count + merged.size() <= run_rows_max) {
-    PEEL_TRY(auto older, read_run(store, runs_.back()), "");
-    older.insert(older.end(), merged.begin(), merged.end());
-    merged = std::move(older);
-    runs_.pop_back();
+  std::vector<RevisionRow> merged;
+  const std::size_t melting = runs_to_merge(runs_, unwritten_.size(), run_rows_max);
+  for (std::size_t i = runs_.size() - melting; i < runs_.size(); ++i) {
+    PEEL_TRY(const auto older, read_run(store, runs_[i]), "");
+    merged.insert(merged.end(), older.begin(), older.end());
   }
+  runs_.resize(runs_.size() - melting);
+  merged.insert(merged.end(), unwritten_.begin(), unwritten_.end());
   const RunLocation location{writer.begin(RecordType::revision_run), merged.size()};
   WireWriter w(std::move(writer.payload()));
   w.integer(std::uint64_t{merged.size()});

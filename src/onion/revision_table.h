@@ -1,7 +1,7 @@
 // onion/revision_table.h - all revisions by number and id, loaded when first asked for.
 //
-// Shape      A checkpoint writes new rows as a REVISION_RUN and merges runs of similar size: a history of n
-//            revisions is read back in O(log n) reads. Rows ascend by number, which gaps after a collection.
+// Shape      A checkpoint writes new rows as a REVISION_RUN; eight runs of similar size become one (run_merge.h): a
+//            history of n revisions is read back in O(log n) reads and each row is rewritten O(log n) times. Rows ascend by number, which gaps after a collection.
 //            REVISION_RUN payload: count u64, then count rows (format.h).
 // Errors     corrupt, io.
 // Threads    Guarded by the Onion (see Impl::history).

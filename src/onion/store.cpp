@@ -16,7 +16,7 @@ thread_local Buffer scratch;
 }  // namespace
 
 Store::Store(std::string path, std::unique_ptr<File> file, const Salt& salt, std::size_t cache_nodes)
-    : path_(std::move(path)), file_(std::move(file)), salt_(salt), slots_(std::bit_ceil(cache_nodes)) {}
+    : path_(std::move(path)), file_(std::move(file)), salt_(salt), sets_(std::bit_ceil(cache_nodes) / Set::ways) {}
 
 Error Store::damaged(std::uint64_t offset, std::string what) const {
   return fail(ErrorKind::corrupt, path_ + ": damage at offset " + std::to_string(offset) + ": " + what);
@@ -47,40 +47,68 @@ Result<Store::Record> Store::read_record(std::uint64_t offset, RecordType type) 
   return record;
 }
 
-Store::Slot& Store::slot_of(std::uint64_t offset, std::mutex*& mutex) const {
+void Store::Set::put(std::uint64_t at, std::shared_ptr<const Node> n) {
+  std::size_t i = 0;
+  while (i + 1 < ways && offset[i] != at && node[i]) ++i;
+  for (; i > 0; --i) {
+    offset[i] = offset[i - 1];
+    node[i] = std::move(node[i - 1]);
+  }
+  offset[0] = at;
+  node[0] = std::move(n);
+}
+
+Store::Set& Store::set_of(std::uint64_t offset, std::mutex*& mutex) const {
   const auto hash = (offset >> 3) * 0x9e3779b97f4a7c15u;
-  const auto index = static_cast<std::size_t>(hash >> 32) & (slots_.size() - 1);
+  const auto index = static_cast<std::size_t>(hash >> 32) & (sets_.size() - 1);
   mutex = &mutexes_[index % stripes];
-  return slots_[index];
+  return sets_[index];
 }
 
 Result<std::shared_ptr<const Node>> Store::node(std::uint64_t offset) const {
   std::mutex* mutex;
-  Slot& slot = slot_of(offset, mutex);
+  Set& set = set_of(offset, mutex);
   {
     std::lock_guard lock(*mutex);
-    if (slot.offset == offset && slot.node) return slot.node;
+    for (std::size_t i = 0; i < Set::ways; ++i)
+      if (set.offset[i] == offset && set.node[i]) {
+        if (i > 0) {
+          std::swap(set.offset[i], set.offset[i - 1]);
+          std::swap(set.node[i], set.node[i - 1]);
+          --i;
+        }
+        return set.node[i];
+      }
   }
   PEEL_TRY(const auto record, read_record(offset, RecordType::node), "");
   auto decoded = decode_node(record.payload);
   if (!decoded) return damaged(offset, decoded.error().message());
   auto shared = std::make_shared<const Node>(std::move(decoded).value());
   std::lock_guard lock(*mutex);
-  slot = {offset, shared};
+  set.put(offset, shared);
   return shared;
 }
 
 void Store::remember(std::uint64_t offset, std::shared_ptr<const Node> node) const {
   std::mutex* mutex;
-  Slot& slot = slot_of(offset, mutex);
+  Set& set = set_of(offset, mutex);
   std::lock_guard lock(*mutex);
-  slot = {offset, std::move(node)};
+  set.put(offset, std::move(node));
+}
+
+void Store::superseded(std::uint64_t offset) const {
+  std::mutex* mutex;
+  Set& set = set_of(offset, mutex);
+  std::lock_guard lock(*mutex);
+  for (std::size_t i = 0; i < Set::ways; ++i)
+    if (set.offset[i] == offset) set.node[i].reset();
 }
 
 void Store::forget_from(std::uint64_t offset) const {
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
+  for (std::size_t i = 0; i < sets_.size(); ++i) {
     std::lock_guard lock(mutexes_[i % stripes]);
-    if (slots_[i].offset >= offset) slots_[i] = {};
+    for (std::size_t way = 0; way < Set::ways; ++way)
+      if (sets_[i].offset[way] >= offset) sets_[i].node[way].reset();
   }
 }
 

@@ -3,7 +3,7 @@
 // Contract   A record never changes once its group is visible, so everything here may be cached for ever.
 // Errors     corrupt (names the offset), io, truncated as corrupt.
 // Threads    All const methods: any thread.
-// Memory     The node cache: at most cache_nodes nodes (about 1.3 KB each).
+// Memory     The node cache: at most cache_nodes nodes (about 1.3 KB each, 43 MB when full), filled by use.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace peel::onion {
 
-inline constexpr std::size_t cache_nodes_default = 8192;
+inline constexpr std::size_t cache_nodes_default = 32768;
 
 class Store {
  public:
@@ -34,6 +34,8 @@ class Store {
 
   Result<std::shared_ptr<const Node>> node(std::uint64_t offset) const;
   void remember(std::uint64_t offset, std::shared_ptr<const Node> node) const;
+  // A newer version took the node's place; only history still needs it.
+  void superseded(std::uint64_t offset) const;
   // A commit that is given up must take its nodes out again.
   void forget_from(std::uint64_t offset) const;
 
@@ -58,14 +60,17 @@ class Store {
   std::unique_ptr<File> file_;
   Salt salt_;
 
-  struct Slot {
-    std::uint64_t offset = 0;
-    std::shared_ptr<const Node> node;
+  // Four ways a set, the least recently used leaves.
+  struct Set {
+    static constexpr std::size_t ways = 4;
+    std::array<std::uint64_t, ways> offset{};
+    std::array<std::shared_ptr<const Node>, ways> node;  // most recently used first
+    void put(std::uint64_t at, std::shared_ptr<const Node> n);
   };
   static constexpr std::size_t stripes = 64;
-  mutable std::vector<Slot> slots_;
+  mutable std::vector<Set> sets_;
   mutable std::array<std::mutex, stripes> mutexes_;
-  Slot& slot_of(std::uint64_t offset, std::mutex*& mutex) const;
+  Set& set_of(std::uint64_t offset, std::mutex*& mutex) const;
 };
 
 }  // namespace peel::onion

@@ -9,6 +9,11 @@ TreeEditor::TreeEditor(const Store& store, GroupWriter& writer, const Tree& old,
   new_.size = new_size;
 }
 
+Node& TreeEditor::Open::edit() {
+  if (!own) own = std::make_shared<Node>(*shared);
+  return *own;
+}
+
 Result<NodePointer> TreeEditor::load(std::uint64_t ref) {
   // A node of this very group may still be in the writer's buffer and no longer in the cache.
   if (ref >= writer_.begin_offset()) PEEL_CHECK(writer_.flush(), "");
@@ -32,11 +37,13 @@ Status TreeEditor::start() {
   }
   Open& top = open_[levels_ - 1];
   top.open = true;
-  top.node = Node::empty(levels_ - 1, old_.page_log2);
-  if (root == 0) return {};
+  if (root == 0) {
+    top.own = std::make_shared<Node>(Node::empty(levels_ - 1, old_.page_log2));
+    return {};
+  }
   PEEL_TRY(auto node, load(root), "");
   if (old_levels >= levels_) {
-    top.node = *node;
+    top.shared = std::move(node);
     return {};
   }
   // The file grew past its tree: the old root becomes child 0 of new nodes. A root keeps only the digests that
@@ -49,7 +56,7 @@ Status TreeEditor::start() {
     above.set_child(0, root, below.own_digest());
     above.update_digests(1);
     if (l + 1 == levels_) {
-      top.node = std::move(above);
+      top.own = std::make_shared<Node>(std::move(above));
       break;
     }
     Status status;
@@ -72,12 +79,13 @@ Status TreeEditor::navigate(unsigned level, std::uint64_t index) {
     const Open& parent = open_[l];
     const auto slot = static_cast<unsigned>(child_index & (fanout - 1));
     Open& child = open_[l - 1];
-    if (parent.node.has(slot)) {
-      PEEL_TRY(const auto node, load(parent.node.child[slot]), "");
-      if (node->level != l - 1) return fail(ErrorKind::corrupt, store_.path() + ": node does not fit its place");
-      child.node = *node;
+    child.own.reset();
+    child.shared.reset();
+    if (parent.node().has(slot)) {
+      PEEL_TRY(child.shared, load(parent.node().child[slot]), "");
+      if (child.shared->level != l - 1) return fail(ErrorKind::corrupt, store_.path() + ": node does not fit its place");
     } else {
-      child.node = Node::empty(l - 1, old_.page_log2);
+      child.own = std::make_shared<Node>(Node::empty(l - 1, old_.page_log2));
     }
     child.index = child_index;
     child.changed = 0;
@@ -93,17 +101,25 @@ Status TreeEditor::close(unsigned level) {
   Open& parent = open_[level + 1];
   const auto slot = static_cast<unsigned>(o.index & (fanout - 1));
   parent.changed = static_cast<std::uint16_t>(parent.changed | 1u << slot);
-  if (o.node.mask == 0) {
-    parent.node.clear_child(slot);
+  Node& above = parent.edit();
+  if (o.own->mask == 0) {
+    above.clear_child(slot);
     return {};
   }
-  o.node.update_digests(o.changed);
+  o.own->update_digests(o.changed);
   Status status;
-  const auto ref = write(o.node, status);
+  const auto ref = write(*o.own, status);
   if (!status) return status;
-  parent.node.set_child(slot, ref, o.node.own_digest());
-  store_.remember(ref, std::make_shared<const Node>(std::move(o.node)));
+  if (above.has(slot)) store_.superseded(above.child[slot]);
+  above.set_child(slot, ref, o.own->own_digest());
+  store_.remember(ref, std::move(o.own));
   return {};
+}
+
+Result<Digest> TreeEditor::page_digest(std::uint64_t page) {
+  if (page / fanout >> (4 * (levels_ - 1)) != 0) return codec::zero_subtree(old_.page_height());
+  PEEL_CHECK(navigate(0, page / fanout), "");
+  return open_[0].node().child_digest(static_cast<unsigned>(page % fanout));
 }
 
 Status TreeEditor::set_page(std::uint64_t page, const Digest& digest, std::span<const Slice> slices) {
@@ -113,14 +129,15 @@ Status TreeEditor::set_page(std::uint64_t page, const Digest& digest, std::span<
   const auto start = static_cast<std::uint32_t>(slot << old_.page_log2);
   const auto end = static_cast<std::uint32_t>((slot + 1) << old_.page_log2);
   const bool zero = digest == codec::zero_subtree(old_.page_height());
-  if (zero && !leaf.node.has(slot)) return {};
+  if (zero && !leaf.node().has(slot)) return {};
+  Node& node = leaf.edit();
   leaf.changed = static_cast<std::uint16_t>(leaf.changed | 1u << slot);
   if (zero) {
-    leaf.node.clear_child(slot);
-    leaf.node.replace_slices(start, end, {});
+    node.clear_child(slot);
+    node.replace_slices(start, end, {});
     return {};
   }
-  leaf.node.set_child(slot, 0, digest);
+  node.set_child(slot, 0, digest);
   std::array<Slice, 8> few;
   std::vector<Slice> many;
   std::span<Slice> moved = std::span(few).first(std::min(slices.size(), few.size()));
@@ -132,8 +149,8 @@ Status TreeEditor::set_page(std::uint64_t page, const Digest& digest, std::span<
     moved[i] = slices[i];
     moved[i].start += start;
   }
-  leaf.node.replace_slices(start, end, moved);
-  if (leaf.node.slices.size() > slices_per_leaf_max) return fail(ErrorKind::limit, "too many pieces in one stretch of the file");
+  node.replace_slices(start, end, moved);
+  if (node.slices.size() > slices_per_leaf_max) return fail(ErrorKind::limit, "too many pieces in one stretch of the file");
   return {};
 }
 
@@ -143,7 +160,7 @@ Status TreeEditor::clear_pages(std::uint64_t first, std::uint64_t last) {
   while (first < last) {
     // Down from the root: skip what is absent, clear the largest aligned subtree that fits.
     NodePointer loaded;
-    const Node* node = &open_[levels_ - 1].node;
+    const Node* node = &open_[levels_ - 1].node();
     for (unsigned l = levels_ - 1;; --l) {
       const std::uint64_t span = std::uint64_t{1} << (4 * l);  // pages a child of this node covers
       const auto slot = static_cast<unsigned>(first >> (4 * l) & (fanout - 1));
@@ -157,15 +174,16 @@ Status TreeEditor::clear_pages(std::uint64_t first, std::uint64_t last) {
       if (first == child_begin && first + span <= last && !child_open) {
         PEEL_CHECK(navigate(l, first >> (4 * (l + 1))), "");
         Open& o = open_[l];
-        o.node.clear_child(slot);
-        if (l == 0) o.node.replace_slices(slot << old_.page_log2, (slot + 1) << old_.page_log2, {});
+        Node& edited = o.edit();
+        edited.clear_child(slot);
+        if (l == 0) edited.replace_slices(slot << old_.page_log2, (slot + 1) << old_.page_log2, {});
         o.changed = static_cast<std::uint16_t>(o.changed | 1u << slot);
         first += span;
         break;
       }
       assert(l > 0);
       if (child_open) {
-        node = &open_[l - 1].node;
+        node = &open_[l - 1].node();
       } else {
         PEEL_TRY(loaded, load(node->child[slot]), "");
         node = loaded.get();
@@ -185,22 +203,24 @@ Result<TreeEditor::Finished> TreeEditor::finish() {
     if (open_[l].open) PEEL_CHECK(close(l), "");
   Open& root = open_[levels_ - 1];
   const unsigned height = codec::content_height(new_.size);
-  if (root.node.mask == 0) return Finished{Tree{0, new_.size, new_.page_log2}, codec::zero_subtree(height)};
-  const unsigned top = 1u << (root.node.height() - height);
+  if (root.node().mask == 0) return Finished{Tree{0, new_.size, new_.page_log2}, codec::zero_subtree(height)};
+  const unsigned top = 1u << (root.node().height() - height);
+  if (root.changed == 0 && new_.size == old_.size && root.shared && !root.own) return Finished{new_, root.node().digest[top]};
   const bool same_root = root.changed == 0 && old_.levels() == levels_;
   // The end may have moved without touching a page: then more (or fewer) of the root's digests count.
-  root.node.update_digests(new_.size == old_.size ? root.changed : std::uint16_t{0xffff}, top);
-  const Digest subtree = root.node.digest[top];
+  root.edit().update_digests(new_.size == old_.size ? root.changed : std::uint16_t{0xffff}, top);
+  const Digest subtree = root.node().digest[top];
   if (same_root) {
     new_.root = old_.root;
     // The cached copy must know the digests that the new size asks for.
-    if (new_.size != old_.size) store_.remember(new_.root, std::make_shared<const Node>(std::move(root.node)));
+    store_.remember(new_.root, std::move(root.own));
     return Finished{new_, subtree};
   }
   Status status;
-  new_.root = write(root.node, status);
+  new_.root = write(*root.own, status);
   if (!status) return std::move(status.error());
-  store_.remember(new_.root, std::make_shared<const Node>(std::move(root.node)));
+  if (old_.root != 0 && old_.levels() == levels_) store_.superseded(old_.root);
+  store_.remember(new_.root, std::move(root.own));
   return Finished{new_, subtree};
 }
 

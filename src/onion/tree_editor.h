@@ -18,6 +18,8 @@ class TreeEditor {
  public:
   TreeEditor(const Store& store, GroupWriter& writer, const Tree& old, std::uint64_t new_size);
 
+  // Digest of a page as the edit stands; zero subtree where it is absent.
+  Result<Digest> page_digest(std::uint64_t page);
   // Page content becomes `slices` (`start` relative to the page, ascending); zero-subtree digest: zeros.
   Status set_page(std::uint64_t page, const Digest& digest, std::span<const Slice> slices);
   // Pages [first, last) become zeros. Costs what is present there.
@@ -30,11 +32,15 @@ class TreeEditor {
   Result<Finished> finish();
 
  private:
+  // A node being edited. `shared` is the published one until the first change; then `own` is the copy.
   struct Open {
-    Node node;
+    NodePointer shared;
+    std::shared_ptr<Node> own;
     std::uint64_t index = 0;
     std::uint16_t changed = 0;
     bool open = false;
+    const Node& node() const { return own ? *own : *shared; }
+    Node& edit();
   };
   Status start();                                     // fits the old root to the new number of levels
   Result<NodePointer> load(std::uint64_t ref);

@@ -40,8 +40,15 @@ Result<Onion::Impl::Lock> Onion::Impl::take_lock() {
   }
   locked = true;
   Lock lock(this);
-  PEEL_TRY(const auto current, read_superblock(store->file()), path);
-  if (reload_needed || current.group > position.group) PEEL_CHECK(load_state(), "");
+  // Two small reads tell whether somebody else acknowledged anything; decoding them each time would cost more.
+  std::array<std::byte, 2 * superblock_size> raw{};
+  for (unsigned slot = 0; slot < 2; ++slot)
+    PEEL_CHECK(read_exactly(store->file(), slot * superblock_stride, MutableBytes(raw).subspan(slot * superblock_size, superblock_size)), path);
+  if (reload_needed || raw != seen_superblocks) {
+    PEEL_TRY(const auto current, read_superblock(store->file()), path);
+    if (reload_needed || current.group > position.group) PEEL_CHECK(load_state(), "");
+    seen_superblocks = raw;
+  }
   bool scanned = false;
   PEEL_CHECK(catch_up(&scanned), "");
   // What another process wrote but may not have synced before it died must not stay behind what we write now.
@@ -102,7 +109,7 @@ Status Onion::Impl::write_checkpoint(GroupWriter& writer, std::uint64_t& offset)
 Status Onion::Impl::finish_group(GroupWriter& writer, Outcome&& outcome, bool force_checkpoint) {
   // A checkpoint inside this group must show the state after it, so the outcome is applied first. If the group
   // then fails, the state is read again from the file.
-  for (const auto& [offset, commit] : outcome.commits) apply_commit(offset, commit);
+  for (auto& [offset, commit] : outcome.commits) apply_commit(offset, std::move(commit));
   for (const auto& [offset, ref] : outcome.refs) apply_ref(offset, ref);
   if (outcome.gc_mark) {
     gc_mark_at = outcome.gc_mark->first;
@@ -150,13 +157,13 @@ Status Onion::Impl::acknowledge(std::uint64_t checkpoint_offset) {
   return {};
 }
 
-Result<RefRecord> Onion::Impl::append_ref(GroupWriter& writer, RefRecord ref, Outcome& outcome) {
+Status Onion::Impl::append_ref(GroupWriter& writer, RefRecord ref, Outcome& outcome) {
   ref.previous_ref = outcome.refs.empty() ? last_ref : outcome.refs.back().first;
   const auto offset = writer.begin(RecordType::ref);
   encode(ref, writer.payload());
   PEEL_CHECK(writer.end(), path);
-  outcome.refs.emplace_back(offset, ref);
-  return ref;
+  outcome.refs.emplace_back(offset, std::move(ref));
+  return {};
 }
 
 std::optional<Onion::Impl::Place> Onion::Impl::find_place(const ChunkName& name, const GroupWriter* writer) const {
@@ -221,7 +228,7 @@ Status Onion::update_refs(std::span<const RefChange> changes) {
   const auto add_all = [&]() -> Status {
     for (const RefChange& change : changes) {
       PEEL_TRY(auto record, m.ref_record(change, {}), "");
-      PEEL_TRY([[maybe_unused]] auto appended, m.append_ref(writer, std::move(record), outcome), "");
+      PEEL_CHECK(m.append_ref(writer, std::move(record), outcome), "");
     }
     return {};
   };
