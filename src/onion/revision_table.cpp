@@ -78,19 +78,24 @@ std::optional<std::size_t> RevisionTable::index_of(const RevisionId& id) const {
 
 Status RevisionTable::write_runs(const Store& store, GroupWriter& writer) {
   if (unwritten_.empty()) return {};
-  std::vector<RevisionRow> merged;
+  // Rows of older runs are copied as they are: runs ascend, so merging is joining.
+  std::vector<Buffer> older;
+  std::uint64_t count = unwritten_.size();
   const std::size_t melting = runs_to_merge(runs_, unwritten_.size(), run_rows_max);
   for (std::size_t i = runs_.size() - melting; i < runs_.size(); ++i) {
-    PEEL_TRY(const auto older, read_run(store, runs_[i]), "");
-    merged.insert(merged.end(), older.begin(), older.end());
+    PEEL_TRY(auto record, store.read_record(runs_[i].offset, RecordType::revision_run), "");
+    if (record.payload.size() != 8 + runs_[i].count * revision_row_size)
+      return fail(ErrorKind::corrupt, store.path() + ": revision run of another size than its checkpoint says");
+    count += runs_[i].count;
+    older.push_back(std::move(record.payload));
   }
   runs_.resize(runs_.size() - melting);
-  merged.insert(merged.end(), unwritten_.begin(), unwritten_.end());
-  const RunLocation location{writer.begin(RecordType::revision_run), merged.size()};
-  WireWriter w(std::move(writer.payload()));
-  w.integer(std::uint64_t{merged.size()});
-  writer.payload() = std::move(w).take();
-  for (const auto& row : merged) encode(row, writer.payload());
+  const RunLocation location{writer.begin(RecordType::revision_run), count};
+  Buffer& out = writer.payload();
+  out.resize(out.size() + 8);
+  WireWriter::store(out.data() + out.size() - 8, count);
+  for (const Buffer& rows : older) out.insert(out.end(), rows.begin() + 8, rows.end());
+  for (const auto& row : unwritten_) encode(row, out);
   PEEL_CHECK(writer.end(), "");
   runs_.push_back(location);
   unwritten_.clear();
