@@ -70,8 +70,7 @@ Result<IdentityFile> decode_file(std::string_view text) {
   IdentityFile file;
   std::optional<PublicKey> key;
   bool seed = false, end = false;
-  if (!lines.next() || lines.key() != first_line_key) return lines.error("this is no identity file");
-  if (lines.value() != "1") return fail(ErrorKind::unsupported, "written by a newer version of peel");
+  PEEL_CHECK(lines.expect_first(first_line_key, "identity file"), "");
   while (!end && lines.next()) {
     if (lines.key() == "key") {
       auto parsed = parse_fingerprint(lines.value());

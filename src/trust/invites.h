@@ -10,7 +10,7 @@
 //            and revoked are one and the same `refused` with one text; `local_reason` has the truth for the server's
 //            own log.
 // Threads    Any; processes take turns by the directory's lock.
-// Source     docs/FORMAT.md, Invites
+// Source     src/trust/README.md
 #pragma once
 
 #include <array>

@@ -15,8 +15,14 @@ std::string_view text_of(const Buffer& content) {
   return {reinterpret_cast<const char*>(content.data()), content.size()};
 }
 
+// Nobody edits these files; a head that quietly went missing would let a server go backwards.
+std::string checksum_of(std::string_view text_before_end) {
+  return short_hex(codec::blake3(as_bytes(text_before_end)), 16);
+}
+
 Status save_locked(const ConfigDirectory& directory, const PublicKey& peer, const std::string& onion_name,
                    const RemoteHeads& heads) {
+  if (heads.contains("")) return fail(ErrorKind::usage, "a branch without a name");
   const std::string text = encode_remote_heads(peer, onion_name, heads);
   if (text.size() > max_file_bytes) return fail(ErrorKind::limit, "too many branches to remember");
   return directory.write(heads_file_name(peer, onion_name), as_bytes(text));
@@ -46,15 +52,14 @@ std::string encode_remote_heads(const PublicKey& peer, const std::string& onion_
   out += "peer " + fingerprint(peer) + "\n";
   out += "onion " + escaped(onion_name) + "\n";
   for (const auto& [branch, revision] : heads) out += "head " + to_hex(revision) + " " + escaped(branch) + "\n";
-  return out + "end\n";
+  return out + "end " + checksum_of(out) + "\n";
 }
 
 Result<RemoteHeads> decode_remote_heads(const std::string& onion_name, std::string_view text) {
   TextLines lines(text);
   RemoteHeads heads;
   bool named = false, end = false;
-  if (!lines.next() || lines.key() != first_line_key) return lines.error("this is no file of remembered heads");
-  if (lines.value() != "1") return fail(ErrorKind::unsupported, "line 1: written by a newer version of peel");
+  PEEL_CHECK(lines.expect_first(first_line_key, "file of remembered heads"), "");
   while (lines.next()) {
     if (end) return lines.error("text after 'end'");
     if (lines.key() == "onion") {
@@ -69,6 +74,8 @@ Result<RemoteHeads> decode_remote_heads(const std::string& onion_name, std::stri
       if (!branch) return lines.error(branch.error().message());
       if (!heads.emplace(std::move(*branch), *revision).second) return lines.error("a branch appears twice");
     } else if (lines.key() == "end") {
+      const auto before = static_cast<std::size_t>(lines.line().data() - text.data());
+      if (lines.value() != checksum_of(text.substr(0, before))) return lines.error("the checksum does not fit");
       end = true;
     } else if (lines.key() != "peer" && lines.key().front() != '#') {
       return lines.error("'" + escape_for_terminal(lines.key()) + "' means nothing here");

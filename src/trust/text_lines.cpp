@@ -33,6 +33,14 @@ bool TextLines::next() {
   return false;
 }
 
+Status TextLines::expect_first(std::string_view kind, const char* what) {
+  if (!next() || key_ != kind) return error(std::string("this is no ") + what);
+  if (value_ == "1") return {};
+  const bool number = !value_.empty() && value_.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!number) return error("the version is damaged");
+  return fail(ErrorKind::unsupported, "line 1: written by a newer version of peel");
+}
+
 Error TextLines::error(const std::string& why) const {
   return fail(ErrorKind::corrupt, "line " + std::to_string(number_) + ": " + why);
 }
@@ -47,6 +55,8 @@ std::string escaped(std::string_view value) {
 Result<std::string> unescaped(std::string_view text) {
   std::string out;
   while (!text.empty()) {
+    if (const auto c = static_cast<unsigned char>(text.front()); c < 0x20 || c == 0x7f)
+      return fail(ErrorKind::corrupt, "a control character");
     if (text.front() != '\\') {
       out += text.front();
       text.remove_prefix(1);

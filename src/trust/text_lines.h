@@ -21,6 +21,9 @@ class TextLines {
   // The next line that is not blank; false at the end.
   bool next();
 
+  // Takes the first line, which is `kind` and a version this code knows (1); `what` is said when it is not.
+  Status expect_first(std::string_view kind, const char* what);
+
   std::size_t number() const { return number_; }  // of the present line, from 1
   std::string_view line() const { return line_; }   // as it stands, without the line end
   std::string_view key() const { return key_; }

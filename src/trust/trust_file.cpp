@@ -55,8 +55,7 @@ class Decoder {
   explicit Decoder(std::string_view text) : lines_(text) {}
 
   Result<TrustFile> run() {
-    if (!lines_.next() || lines_.key() != first_line_key) return lines_.error("this is no trust file of peel");
-    if (lines_.value() != "1") return fail(ErrorKind::unsupported, "line 1: written by a newer version of peel");
+    PEEL_CHECK(lines_.expect_first(first_line_key, "trust file of peel"), "");
     while (lines_.next()) {
       if (ended_) return lines_.error("text after 'end'");
       if (Status taken = take(); !taken) return lines_.error(taken.error().message());

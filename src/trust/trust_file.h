@@ -7,7 +7,7 @@
 // Errors     corrupt (naming the line), unsupported (a newer version), limit.
 // Threads    Free functions and value types.
 // Memory     At most 16 MiB of text, 100,000 peers, 10,000 invites.
-// Source     docs/FORMAT.md, Trust files
+// Source     src/trust/README.md
 #pragma once
 
 #include <optional>
