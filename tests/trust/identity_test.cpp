@@ -157,7 +157,8 @@ TEST(Succession, RoundTripTruncationAndForgery) {
 
 TEST(Succession, GoldenVector) {
   const Buffer encoded = encode(make_succession(identity_of(1), identity_of(2).public_key, 1'700'000'000'000'000'000));
-  EXPECT_EQ(to_hex(encoded), "018a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c8139770ea87d175f56a35466c34c7e"
+  EXPECT_EQ(to_hex(encoded),
+            "018a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c8139770ea87d175f56a35466c34c7e"
             "cccb8d8a91b4ee37a25df60f5b8fc9b39400002a36fe9c9717d293b63c0a5d7df53401c4d7aa8129622db5b04fcb3941"
             "2fe17eb5a2526c3fe5378a3c0398f7427f8fea651713eaf7d9295cd6e97dc87aa674d4160069322f02");
 }

@@ -34,8 +34,11 @@ TEST(InviteToken, RoundTrip) {
   EXPECT_EQ(*parse_invite(format_invite(least)), least);
 }
 
-TEST(InviteToken, GoldenVector) { EXPECT_EQ(format_invite(sample()), "peel-invite-agfit287qse9dfr7kmpu4rf4mx3nw32jz6q3ies58p4isapwb7zx2yu4mjpfwyu4mjpfwyu4mjpfwysaaaxd"
-            "p9w6u6mseediqxtc63m2nfyza5dfhi5vqn3tcbpvenbsge7gi2t2hi7dczj4ha2aeasdptsyeaia3kcgh22"); }
+TEST(InviteToken, GoldenVector) {
+  EXPECT_EQ(format_invite(sample()),
+            "peel-invite-agfit287qse9dfr7kmpu4rf4mx3nw32jz6q3ies58p4isapwb7zx2yu4mjpfwyu4mjpfwyu4mjpfwysaaaxd"
+            "p9w6u6mseediqxtc63m2nfyza5dfhi5vqn3tcbpvenbsge7gi2t2hi7dczj4ha2aeasdptsyeaia3kcgh22");
+}
 
 TEST(InviteToken, TruncationAndFlipsAreErrors) {
   const std::string text = format_invite(sample());
