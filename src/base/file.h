@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "base/unique_fd.h"
 #include "peel/error.h"
 #include "peel/types.h"
 
@@ -57,6 +58,10 @@ class FileSystem {
 
 // The real one. Stateless; the reference lives as long as the process.
 FileSystem& posix_file_system();
+
+// A file of the real file system that somebody else opened (beneath a folder, without following symlinks).
+// `name` is for messages. refused: not a regular file.
+Result<std::unique_ptr<File>> file_from_descriptor(UniqueFd fd, const std::string& name);
 
 // Files that live and die with this object. No crash model: that is testing/'s. `reserve` bytes are fetched from the
 // operating system at once, so that growing into them costs no page faults.

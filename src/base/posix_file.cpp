@@ -118,10 +118,7 @@ class PosixFileSystem final : public FileSystem {
     }
     UniqueFd fd(::open(path.c_str(), flags, permissions));
     if (!fd) return errno_error(errno, "open " + path);
-    struct stat st;
-    if (::fstat(fd.get(), &st) != 0) return Error::from_errno(errno, "stat " + path);
-    if (!S_ISREG(st.st_mode)) return fail(ErrorKind::refused, path + " is not a regular file");
-    return std::unique_ptr<File>(new PosixFile(std::move(fd)));
+    return file_from_descriptor(std::move(fd), path);
   }
 
   Result<FileIdentity> identify(const std::string& path) override {
@@ -164,6 +161,13 @@ class PosixFileSystem final : public FileSystem {
 };
 
 }  // namespace
+
+Result<std::unique_ptr<File>> file_from_descriptor(UniqueFd fd, const std::string& name) {
+  struct stat st;
+  if (::fstat(fd.get(), &st) != 0) return Error::from_errno(errno, "stat " + name);
+  if (!S_ISREG(st.st_mode)) return fail(ErrorKind::refused, name + " is not a regular file");
+  return std::unique_ptr<File>(new PosixFile(std::move(fd)));
+}
 
 FileSystem& posix_file_system() {
   static PosixFileSystem instance;
