@@ -87,6 +87,7 @@ class HistorySession {
   void repair(const std::string& name);
   void ask_chunk(const ChunkName& name);
   void end_repair();
+  bool repair_idle() const { return phase_ == Phase::repair_asking && repair_asked_.empty(); }
 
   // --- server --------------------------------------------------------------------------------
   // To be called at PeerHello for a key that is not trusted: anything but JOIN then fails as refused, with `why`.

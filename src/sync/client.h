@@ -149,7 +149,8 @@ struct JoinResult {
   Digest server_key;
   std::vector<std::string> grants;  // "append below lab/" and the like, for people
 };
-// Redeems an invite: pins the server (as `name`, or as the invite calls it) and is pinned by it.
+// Redeems an invite: pins the server under `name` (empty: from its address) and is pinned by it, there under
+// the name of this machine.
 Result<JoinResult> join(const std::string& invite, const std::string& name, const ConnectOptions& options);
 
 // Chunks by name from another copy of the onion, for VerifyOptions::repair_from. Keeps its connection.

@@ -11,11 +11,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/host_port.h"
 #include "peel/error.h"
 
 namespace peel::sync {
 
-inline constexpr std::uint16_t default_port = 7731;
+inline constexpr std::uint16_t default_port = peel::default_port;
 
 struct Url {
   enum class Kind : std::uint8_t { server, peer, file };
@@ -31,8 +32,9 @@ struct Url {
   std::string text() const;
 };
 
-// Whether `name` may name an onion on a server: 1..32 components separated by '/', each 1..255 bytes, no
-// NUL, not "." or "..", not beginning with '.' or '-'. The rule both ends apply.
+// Whether `name` may name an onion on a server: 1..32 components separated by '/', each 1..255 bytes (the last
+// at most 180, so that its working files have room for their endings), no control characters, not beginning
+// with '.' or '-'. The rule both ends apply.
 Status check_onion_name(std::string_view name);
 
 }  // namespace peel::sync
