@@ -29,7 +29,6 @@ namespace {
 
 static_assert(sizeof(Digest) == 32);
 constexpr std::size_t blocks_per_chunk = blake3_chunk_size / BLAKE3_BLOCK_LEN;
-constexpr std::size_t lanes_max = 32;
 constexpr std::size_t batch_chunks = 256;  // chaining values held at once: 8 KiB
 
 const std::uint8_t* u8(const std::byte* p) { return reinterpret_cast<const std::uint8_t*>(p); }
@@ -145,11 +144,13 @@ void official_chunks(const Blake3Mode& mode, const ChunkRun& run, Digest* out) {
 
 #if defined(PEEL_LANES)
 
+constexpr std::size_t lanes_max = 32;
 struct Kernel {
   std::size_t lanes;
   BlockKernel* block;
 };
-constexpr Kernel kernel_8{8, peel_blake3_block_8}, kernel_16{16, peel_blake3_block_16}, kernel_32{32, peel_blake3_block_32};
+constexpr Kernel kernel_8{8, peel_blake3_block_8}, kernel_16{16, peel_blake3_block_16};
+constexpr Kernel kernel_32{32, peel_blake3_block_32};
 
 // Transposes four rows of four words; strides in bytes.
 void transpose_4x4(const std::uint8_t* const* in, std::size_t offset, std::uint8_t* out, std::size_t stride) {
@@ -228,8 +229,8 @@ void chunks_in_lanes(const Kernel& kernel, const Blake3Mode& mode, const ChunkRu
         b.point_at(run, first + kernel.lanes, kernel.lanes);
       }
       b.state[10 * kernel.lanes] = flags;
-      kernel.block(b.state.data(), b.messages[block % 2].data(), b.messages[(block + 1) % 2].data(), b.rows.data(), next,
-                   ahead_of(next, kernel.lanes));
+      kernel.block(b.state.data(), b.messages[block % 2].data(), b.messages[(block + 1) % 2].data(), b.rows.data(),
+                   next, ahead_of(next, kernel.lanes));
       flags = mode.flags;
     }
     b.store_values(kernel.lanes, std::min(kernel.lanes, run.count - first), out + first);
