@@ -59,7 +59,7 @@ void send_answer(const Buffer& answer) {
 
 int run() {
   if (!started_by_peel()) {
-    std::fputs("peel-hdf5 is a part of peel and does nothing by itself: see peel help hdf5\n", stderr);
+    std::fputs("peel-hdf5 is a part of peel and does nothing by itself\n", stderr);
     return exit_not_started_by_peel;
   }
   std::set_new_handler([] { ::_exit(exit_out_of_memory); });
