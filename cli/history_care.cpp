@@ -8,6 +8,7 @@
 #include "cli/named_file.h"
 #include "cli/progress.h"
 #include "cli/revision_text.h"
+#include "cli/sharing_target.h"
 #include "sync/client.h"
 
 namespace peel::cli {
@@ -126,7 +127,7 @@ Result<int> run_verify(Context& context) {
   options.cancel = &context.cancel;
   std::optional<sync::RepairSource> repair;
   if (repair_url) {
-    PEEL_TRY(const sync::Url url, sync::Url::parse(*repair_url), "");
+    PEEL_TRY(const sync::Url url, parse_url(*repair_url), "");
     sync::ConnectOptions connect;
     connect.cancel = &context.cancel;
     PEEL_TRY(repair, sync::RepairSource::open(url, connect), "");

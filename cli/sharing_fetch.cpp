@@ -83,7 +83,7 @@ void tell_fetch(Context& context, const workspace::Paths& paths, const Target& t
 }  // namespace
 
 Result<int> run_clone(Context& context) {
-  PEEL_TRY(const sync::Url url, sync::Url::parse(context.arguments.operand_or(0, "")), "");
+  PEEL_TRY(const sync::Url url, parse_url(context.arguments.operand_or(0, "")), "");
   std::string wanted = context.arguments.operand_or(1, "");
   std::string last = base_name_of(url.kind == sync::Url::Kind::file ? url.path : url.name);
   if (last.ends_with(".onion")) last.resize(last.size() - 6);

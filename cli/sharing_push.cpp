@@ -107,7 +107,7 @@ Result<int> run_remote(Context& context) {
     return 0;
   }
   if (name) {
-    PEEL_TRY(const sync::Url parsed, sync::Url::parse(*url), "");
+    PEEL_TRY(const sync::Url parsed, parse_url(*url), "");
     PEEL_CHECK(sync::set_remote(named.onion, *name, parsed), file);
     context.report(file + ": remote " + shown(*name) + " is " + shown(parsed.text()));
     return 0;
@@ -126,7 +126,7 @@ Result<int> run_remote(Context& context) {
 }
 
 Result<int> run_ls(Context& context) {
-  PEEL_TRY(const sync::Url url, sync::Url::parse(context.arguments.operand_or(0, "")), "");
+  PEEL_TRY(const sync::Url url, parse_url(context.arguments.operand_or(0, "")), "");
   Progress progress(context, "listing");
   PEEL_TRY(const auto onions, sync::ls(url, connect_options(context, progress)), "");
   progress.clear();

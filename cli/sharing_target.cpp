@@ -2,6 +2,7 @@
 #include "cli/sharing_target.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/hex.h"
 #include "cli/human.h"
@@ -26,6 +27,12 @@ sync::ConnectOptions connect_options(const Context& context, Progress& progress)
   return options;
 }
 
+Result<sync::Url> parse_url(const std::string& text) {
+  std::error_code ignored;
+  const bool plain_name = text.find_first_of(":/") == std::string::npos && std::filesystem::exists(text, ignored);
+  return sync::Url::parse(plain_name ? "./" + text : text);
+}
+
 Result<Target> target_of(const Context& context, const Onion& onion) {
   const std::string text = context.arguments.operand_or(1, "");
   if (!is_url(text)) {
@@ -33,7 +40,7 @@ Result<Target> target_of(const Context& context, const Onion& onion) {
     PEEL_TRY(sync::Url url, sync::Url::parse(remote.url), "remote " + shown(remote.name));
     return Target{remote.name, std::move(url)};
   }
-  PEEL_TRY(sync::Url url, sync::Url::parse(text), "");
+  PEEL_TRY(sync::Url url, parse_url(text), "");
   const std::vector<sync::Remote> known = sync::remotes(onion);
   for (const sync::Remote& remote : known)
     if (remote.url == url.text()) return Target{remote.name, std::move(url)};

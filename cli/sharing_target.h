@@ -16,6 +16,9 @@ namespace peel::cli {
 // `progress` must outlive what is returned.
 sync::ConnectOptions connect_options(const Context& context, Progress& progress);
 
+// A URL as typed; a plain name of a local file is understood too.
+Result<sync::Url> parse_url(const std::string& text);
+
 struct Target {
   std::string remote;  // its name here
   sync::Url url;
