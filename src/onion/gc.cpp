@@ -281,12 +281,12 @@ Status compact(Onion::Impl& m, const std::vector<bool>& keep, const GcPolicy& po
                                      std::to_string(room) + " are free; make room or keep less");
   }
   const std::string temporary = directory_of(m.path) + "/." + base_name_of(m.path) + ".gc-" + to_hex(random_array<6>());
+  // Locked before it has the name others know, and until that name is durable: a writer that finds it there waits.
+  Onion::Impl to;
   const auto build = [&]() -> Status {
     PEEL_TRY(auto file, fs.open(temporary, OpenMode::create_new), "");
     PEEL_CHECK(file->write_at(0, Buffer(records_begin)), "");
-    // Locked before it has the name others know: a writer that finds it there waits until we are done with it.
     (void)file->lock(false).ok();
-    Onion::Impl to;
     to.path = temporary;
     to.file_system = &fs;
     to.access = Access::write;

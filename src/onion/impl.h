@@ -3,7 +3,9 @@
 // Flow       take_lock (exclusive, rechecks the file, catches up, mends a torn tail) -> begin_group -> records ->
 //            finish_group (checkpoint when due, END, fdatasync, then the new state becomes ours) or give_up.
 // Invariants The in-memory state is exactly what the file held at `position`, unless `reload_needed`.
-//            After a failed fdatasync nothing is written through this handle any more (`poisoned`).
+//            Nothing is written behind a group or under a name that may be in memory only (`synced_end`, `name_synced`).
+//            After a failed fdatasync nothing is written through this handle any more (`poisoned`), and the group that
+//            could not be made durable is taken back, so that nobody builds on it.
 // Threads    One owner for non-const; const members lock `history_mutex` for what they load lazily.
 #pragma once
 
@@ -39,7 +41,10 @@ struct Onion::Impl {
   mutable std::mutex history_mutex;
   std::uint64_t groups_since_checkpoint = 0, bytes_since_checkpoint = 0;
   std::array<std::byte, 2 * onion::superblock_size> seen_superblocks{};  // as last decoded
-  std::uint64_t mended_end = 0;         // the tail whose leftovers are known dead already
+  std::uint64_t synced_end = 0;         // groups up to here are on stable storage; later ones may be in memory only
+  std::uint64_t dead_end = 0;           // leftovers up to here have epochs below next_epoch
+  std::uint32_t next_epoch = 0;         // at least this for the next group
+  bool name_synced = false;             // the file's name is on stable storage
   bool poisoned = false, reload_needed = false, locked = false;
   Buffer spare;                         // the group buffer, kept between commits
   mutable std::array<std::pair<std::uint64_t, std::shared_ptr<const onion::CommitRecord>>, 16> recent_commits;
@@ -50,7 +55,9 @@ struct Onion::Impl {
   static Result<std::unique_ptr<Impl>> open(const std::string& path, const OpenOptions& options);
   Status reopen();                                       // the path again, from the beginning
   Status load_state();                                   // superblock, checkpoint, groups after it
-  Status catch_up(bool* scanned);                        // groups appended since
+  Status catch_up();                                     // groups appended since
+  Result<bool> tail_is_there() const;                    // false: what was seen was never durable and is gone
+  Status forget_tail();                                  // then: the state again, from what is durable on
   Status apply(onion::SeenGroup&& group);
   void apply_commit(std::uint64_t offset, onion::CommitRecord&& commit);
   void apply_ref(std::uint64_t offset, const onion::RefRecord& ref);
@@ -67,6 +74,7 @@ struct Onion::Impl {
     Impl* impl_;
   };
   Result<Lock> take_lock();
+  Status settle_tail();
   Status mend_tail();
   onion::GroupWriter begin_group();
   void give_up(onion::GroupWriter& writer);

@@ -56,8 +56,9 @@ class GroupCollector {
   }
 
   bool closed_by(const EndRecord& end) const { return end.records == records_ && end.checksum == checksum_; }
-  SeenGroup take(std::uint64_t end) && {
+  SeenGroup take(std::uint64_t end, std::uint32_t end_crc) && {
     group_.end = end;
+    group_.end_crc = end_crc;
     return std::move(group_);
   }
 
@@ -80,7 +81,7 @@ Result<std::optional<SeenGroup>> read_group(RecordScanner& scanner, const LogPos
     if (record->header.type != RecordType::end) continue;
     PEEL_TRY(const auto end, decode_end(record->payload), "");
     if (!collector.closed_by(end)) return std::optional<SeenGroup>();
-    return std::optional<SeenGroup>(std::move(collector).take(at));
+    return std::optional<SeenGroup>(std::move(collector).take(at, record->header_crc));
   }
 }
 
@@ -120,6 +121,11 @@ Result<Bytes> RecordScanner::window(std::uint64_t offset, std::size_t size) {
   return Bytes(buffer_).subspan(skip, std::min(size, buffer_.size() - skip));
 }
 
+Result<Bytes> RecordScanner::buffered_from(std::uint64_t offset) {
+  PEEL_TRY([[maybe_unused]] const auto head, window(offset, record_header_size), "");
+  return Bytes(buffer_).subspan(static_cast<std::size_t>(offset - buffer_at_));
+}
+
 Result<std::optional<RecordScanner::Record>> RecordScanner::at(std::uint64_t offset) {
   PEEL_TRY(const auto head, window(offset, record_header_size), "");
   auto header = decode_record_header(head, salt_);
@@ -136,7 +142,7 @@ Result<std::optional<RecordScanner::Record>> RecordScanner::find_header(std::uin
   std::array<std::byte, 4> magic;
   WireWriter::store(magic.data(), record_magic);
   for (std::uint64_t at = (offset + 7) & ~std::uint64_t{7};;) {
-    PEEL_TRY(const auto bytes, window(at, window_size), "");
+    PEEL_TRY(const auto bytes, buffered_from(at), "");  // a full window each time would cost its size for each record
     if (bytes.size() < record_header_size) return std::optional<Record>();
     for (std::size_t i = 0; i + record_header_size <= bytes.size(); i += 8) {
       if (std::memcmp(bytes.data() + i, magic.data(), 4) != 0) continue;
@@ -171,7 +177,7 @@ Status scan_groups(const File& file, const Salt& salt, LogPosition& position,
         return fail(ErrorKind::corrupt, "damage between offsets " + std::to_string(position.end) + " and " +
                                             std::to_string(*later) + ": a commit there cannot be read");
     }
-    position = {group->end, position.group + 1, epoch};
+    position = {group->end, position.group + 1, epoch, group->end_crc};
     PEEL_CHECK(on_group(std::move(*group)), "");
   }
 }

@@ -23,6 +23,7 @@ struct LogPosition {
   std::uint64_t end = records_begin;  // where the next group begins
   std::uint64_t group = 0;            // the last one seen
   std::uint32_t epoch = 1;
+  std::uint32_t end_crc = 0;          // header_crc of its END: which group that was
 };
 
 // Both superblocks; the valid one with the greater sequence. Corrupt when neither is valid.
@@ -48,6 +49,7 @@ class RecordScanner {
 
  private:
   Result<Bytes> window(std::uint64_t offset, std::size_t size);  // may be shorter at the end of the file
+  Result<Bytes> buffered_from(std::uint64_t offset);             // a record header at least, unless the file ends
 
   const File& file_;
   const Salt salt_;
@@ -57,6 +59,7 @@ class RecordScanner {
 
 struct SeenGroup {
   std::uint64_t begin = 0, end = 0;
+  std::uint32_t end_crc = 0;
   struct SeenChunk { std::uint64_t key, offset; };
   std::vector<SeenChunk> chunks;
   std::vector<std::pair<std::uint64_t, CommitRecord>> commits;

@@ -21,12 +21,15 @@ Status Onion::Impl::reopen() {
   PEEL_TRY(auto file, file_system->open(path, access == Access::write ? OpenMode::read_write : OpenMode::read), "");
   PEEL_TRY(super, read_superblock(*file), path);
   store = std::make_shared<Store>(path, std::move(file), super.salt);
-  recent_commits = {};
-  poisoned = false;
+  poisoned = name_synced = false;
+  synced_end = dead_end = 0;
+  next_epoch = 0;
   return load_state();
 }
 
 Status Onion::Impl::load_state() {
+  reload_needed = true;  // until all of it is there
+  recent_commits = {};
   PEEL_TRY(super, read_superblock(store->file()), path);
   PEEL_TRY(const auto size, store->file().size(), path);
   if (size < super.tail)
@@ -55,16 +58,30 @@ Status Onion::Impl::load_state() {
     index.reset(std::move(checkpoint.chunk_runs));
   }
   position = {super.tail, super.group, super.epoch};
+  synced_end = std::max(synced_end, super.tail);
   groups_since_checkpoint = bytes_since_checkpoint = 0;
+  PEEL_CHECK(catch_up(), "");
   reload_needed = false;
-  return catch_up(nullptr);
+  return {};
 }
 
-Status Onion::Impl::catch_up(bool* scanned) {
+Result<bool> Onion::Impl::tail_is_there() const {
+  if (position.end <= synced_end) return true;
+  std::array<std::byte, record_header_size> raw;
+  PEEL_TRY(const auto got, store->file().read_at(position.end - record_size(end_payload_size), raw), path);
+  if (!decode_record_header(Bytes(raw).first(got), super.salt)) return false;
+  return WireReader::load<std::uint32_t>(raw.data() + record_header_size - 4) == position.end_crc;
+}
+
+Status Onion::Impl::forget_tail() {
+  store->forget_from(synced_end);
+  return load_state();
+}
+
+Status Onion::Impl::catch_up() {
   PEEL_TRY(const auto size, store->file().size(), path);
   if (size <= position.end) return {};
   PEEL_CHECK(scan_groups(store->file(), super.salt, position, [&](SeenGroup&& group) -> Status {
-    if (scanned) *scanned = true;
     return apply(std::move(group));
   }), path);
   return {};
@@ -88,6 +105,7 @@ Status Onion::Impl::apply(SeenGroup&& group) {
     std::lock_guard lock(history_mutex);
     table.reset(std::move(group.checkpoint->second.revision_runs));
     index.reset(std::move(group.checkpoint->second.chunk_runs));
+    next_number = std::max(next_number, group.checkpoint->second.next_number);  // numbers of what was collected stay used
     groups_since_checkpoint = bytes_since_checkpoint = 0;
   }
   return {};
@@ -177,7 +195,8 @@ Status Onion::refresh() {
   if (named && !(*named == held)) return m.reopen();
   PEEL_TRY(const auto super, read_superblock(m.store->file()), m.path);
   if (m.reload_needed || super.group > m.position.group) return m.load_state();
-  return m.catch_up(nullptr);
+  PEEL_TRY(const bool there, m.tail_is_there(), "");
+  return there ? m.catch_up() : m.forget_tail();
 }
 
 Onion::Onion(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

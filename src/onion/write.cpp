@@ -47,37 +47,66 @@ Result<Onion::Impl::Lock> Onion::Impl::take_lock() {
   if (reload_needed || raw != seen_superblocks) {
     PEEL_TRY(const auto current, read_superblock(store->file()), path);
     if (reload_needed || current.group > position.group) PEEL_CHECK(load_state(), "");
+    else super = current;
     seen_superblocks = raw;
   }
-  bool scanned = false;
-  PEEL_CHECK(catch_up(&scanned), "");
-  // What another process wrote but may not have synced before it died must not stay behind what we write now.
-  if (scanned) PEEL_CHECK(store->file().sync_data(), path);
+  PEEL_TRY(const bool there, tail_is_there(), "");
+  if (there) PEEL_CHECK(catch_up(), "");
+  else PEEL_CHECK(forget_tail(), "");
+  PEEL_CHECK(settle_tail(), "");
   PEEL_CHECK(mend_tail(), "");
   return lock;
 }
 
+// Makes durable what others wrote and may not have: they may have died before their sync. Written behind it, our group
+// could outlive theirs in a power cut, and that looks like damage.
+Status Onion::Impl::settle_tail() {
+  if (position.end > synced_end) {
+    auto synced = store->file().sync_data();
+    if (!synced) {
+      poisoned = reload_needed = true;
+      return std::move(synced.error()).in(path + ": what others wrote may not be on disk; open it again");
+    }
+    synced_end = position.end;
+  }
+  // Who created or collected this file may have died before its name was durable. The second checkpoint in a file
+  // says that somebody has been here since.
+  if (!name_synced) {
+    if (super.sequence <= 1) PEEL_CHECK(file_system->sync_directory_of(path), path);
+    name_synced = true;
+  }
+  return {};
+}
+
 Status Onion::Impl::mend_tail() {
   PEEL_TRY(const auto size, store->file().size(), path);
-  if (size <= position.end || mended_end == position.end) return {};
+  if (size <= position.end) return {};
+  if (size <= dead_end) {
+    // Looked through before; only a writer that began at the tail since could have left something newer.
+    std::array<std::byte, record_header_size> raw;
+    PEEL_TRY(const auto got, store->file().read_at(position.end, raw), path);
+    const auto header = decode_record_header(Bytes(raw).first(got), super.salt);
+    if (!header || header->epoch < next_epoch) return {};
+  }
   // A torn group follows the tail. The next group overwrites it under an epoch that none of its leftovers has, so
   // that no mixture of both can check. Not truncated: a reader may be looking this moment.
   PEEL_CHECK(store->file().sync_data(), path);
   RecordScanner scanner(store->file(), super.salt);
-  std::uint32_t newest = position.epoch;
+  std::uint32_t newest = std::max(position.epoch, next_epoch);
   for (std::uint64_t at = position.end;;) {
     PEEL_TRY(const auto header, scanner.find_header(at, newest), path);
     if (!header) break;
     newest = std::max(newest, header->header.epoch);
     at = header->offset + 8;
   }
-  position.epoch = newest + 1;
-  mended_end = position.end;
+  // Not position.epoch: until a group of it is there, others may go on without noticing any leftovers.
+  next_epoch = newest + 1;
+  dead_end = size;
   return {};
 }
 
 GroupWriter Onion::Impl::begin_group() {
-  return GroupWriter(store->file(), super.salt, position.epoch, position.group + 1, position.end, std::move(spare));
+  return GroupWriter(store->file(), super.salt, std::max(position.epoch, next_epoch), position.group + 1, position.end, std::move(spare));
 }
 
 void Onion::Impl::give_up(GroupWriter& writer) {
@@ -116,8 +145,9 @@ Status Onion::Impl::finish_group(GroupWriter& writer, Outcome&& outcome, bool fo
     gc_mark = std::move(outcome.gc_mark->second);
   }
   const auto failed = [&](Error error) -> Status {
-    reload_needed = true;
     give_up(writer);
+    reload_needed = true;
+    (void)load_state().ok();  // what was applied too early must not be seen
     return std::move(error).in(path);
   };
   std::uint64_t checkpoint_offset = 0;
@@ -130,13 +160,14 @@ Status Onion::Impl::finish_group(GroupWriter& writer, Outcome&& outcome, bool fo
   if (!closed) return failed(std::move(closed.error()));
   auto synced = store->file().sync_data();
   if (!synced) {
-    // Nobody knows what reached the disk; trying again would lie (the kernel reports such an error once).
+    // Nobody knows what reached the disk; trying again would lie (the kernel reports such an error once). But the
+    // group still shows in memory: unless it is taken back, others would build on it.
     poisoned = true;
-    reload_needed = true;
-    return std::move(synced.error()).in(path + ": the commit may not be on disk; open it again to see what was kept");
+    return failed(std::move(synced.error()).in("the commit may not be on disk; open it again to see what was kept"));
   }
+  position.epoch = std::max(position.epoch, next_epoch);
   position.group += 1;
-  position.end = writer.offset();
+  position.end = synced_end = writer.offset();
   ++groups_since_checkpoint;
   bytes_since_checkpoint += writer.bytes();
   spare = std::move(writer).take_buffer();
@@ -168,7 +199,9 @@ Status Onion::Impl::append_ref(GroupWriter& writer, RefRecord ref, Outcome& outc
 
 std::optional<Onion::Impl::Place> Onion::Impl::find_place(const ChunkName& name, const GroupWriter* writer) const {
   Place place;
+  const std::uint64_t end = writer ? writer->offset() : position.end;
   const auto accept = [&](std::uint64_t offset) {
+    if (offset >= end) return false;  // left behind by a group that was given up
     const Bytes buffered = writer ? writer->buffered(offset, record_header_size + chunk_header_size) : Bytes();
     if (!buffered.empty()) {
       const auto header = decode_record_header(buffered, super.salt);
