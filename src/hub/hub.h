@@ -66,7 +66,7 @@ class Hub {
   Hub& operator=(Hub&&) noexcept;
   ~Hub();
 
-  Status run(const Cancel& cancel);
+  Status run(const Cancel& cancel);  // once
   std::string address() const;    // HOST:PORT really bound
   Digest key() const;             // the server's public key; zero when insecure
   HubStats stats() const;
