@@ -147,7 +147,7 @@ Status BeneathFileSystem::make_folders_of(const std::string& path) {
 }
 
 Result<std::vector<BeneathFileSystem::Entry>> BeneathFileSystem::list(const std::string& folder) {
-  PEEL_TRY(const auto place, walk(folder + "/x"), "");
+  PEEL_TRY(const auto place, walk(folder.empty() ? "x" : folder + "/x"), "");
   PEEL_TRY(auto fd, readable(place.folder.get(), folder), "");
   DIR* raw = ::fdopendir(fd.get());
   if (!raw) return error_for(errno, "read " + folder);
