@@ -65,7 +65,7 @@ Result<double> sample_of(const Context& context) {
 }
 
 std::string damage_text(const Damage& damage) {
-  std::string where = "structure";
+  std::string where = damage.chunk.length > 0 ? "chunk " + short_hex(damage.chunk.digest) : "structure";
   if (damage.revision) {
     where = "@" + std::to_string(*damage.revision);
     if (damage.range.length > 0) where += ", " + range_text(damage.range);
@@ -131,7 +131,11 @@ Result<int> run_verify(Context& context) {
     sync::ConnectOptions connect;
     connect.cancel = &context.cancel;
     PEEL_TRY(repair, sync::RepairSource::open(url, connect), "");
-    options.repair_from = [&repair](const ChunkName& name) { return repair->chunk(name); };
+    options.repair_from = [&repair, &context](const ChunkName& name) {
+      Result<Buffer> chunk = repair->chunk(name);
+      if (!chunk) context.messages.warning(chunk.error().message());
+      return chunk;
+    };
   }
   PEEL_TRY(NamedOnion named, open_named(context, repair ? Access::write : Access::read), "");
   Progress progress(context, shown(named.paths) + ": verifying");

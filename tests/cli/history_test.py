@@ -1,5 +1,6 @@
 """The history commands on plain files: what they do, print, and exit with."""
 import os
+import random
 import shutil
 import subprocess
 import unittest
@@ -252,7 +253,7 @@ class Care(PeelCase):
     def setUp(self):
         super().setUp()
         for version in range(6):
-            self.write("f", content(version, 50_000))
+            self.write("f", random.Random(version).randbytes(50_000))
             self.peel("commit", "f", "-q")
 
     def test_gc(self):
