@@ -27,14 +27,16 @@ const char* state_word(sync::BranchState state) {
   return "?";
 }
 
-std::string branch_text(const std::string& file, const std::string& remote, const sync::BranchReport& branch) {
+// With `pulling` the branch that is about to be moved gets no advice to pull it.
+std::string branch_text(const std::string& file, const std::string& remote, const sync::BranchReport& branch, bool pulling) {
   const std::string theirs = shown(remote + "/" + branch.branch);
   switch (branch.state) {
     case sync::BranchState::same: return theirs + ": the same as here";
     case sync::BranchState::local_missing:
       return theirs + ": not here as a branch; make one with: peel branch " + file + " " + shown(branch.branch) + " " + theirs;
     case sync::BranchState::behind:
-      return theirs + ": " + counted(branch.behind, "new revision", "new revisions") + "; take over with: peel pull " + file;
+      return theirs + ": " + counted(branch.behind, "new revision", "new revisions") +
+             (pulling ? "" : "; take over with: peel pull " + file);
     case sync::BranchState::ahead:
       return theirs + ": " + counted(branch.ahead, "revision", "revisions") + " only here; send with: peel push " + file;
     case sync::BranchState::diverged:
@@ -67,10 +69,12 @@ void write_fetch(JsonWriter& json, const workspace::Paths& paths, const Target& 
   json.end_array();
 }
 
-void tell_fetch(Context& context, const workspace::Paths& paths, const Target& target, const sync::FetchResult& result) {
+void tell_fetch(Context& context, const workspace::Paths& paths, const Target& target, const sync::FetchResult& result,
+                const std::string& branch_to_pull = {}) {
   const std::string file = shown(paths);
   context.report(file + ": from " + shown(target.url.text()) + ": " + transfer_text(result.stats, "received"));
-  for (const sync::BranchReport& branch : result.branches) context.report("  " + branch_text(file, target.remote, branch));
+  for (const sync::BranchReport& branch : result.branches)
+    context.report("  " + branch_text(file, target.remote, branch, branch.branch == branch_to_pull));
   for (const sync::TagReport& tag : result.tags) {
     if (tag.state == sync::TagReport::State::differs)
       context.messages.warning(file + ": tag " + shown(tag.tag) + " means " + short_hex(tag.remote) + " there and " +
@@ -180,9 +184,8 @@ Result<int> run_pull(Context& context) {
            sync::fetch(named.onion, target.remote, target.url, connect_options(context, progress)), shown(named.paths));
   progress.clear();
   PEEL_CHECK(remember(context, named, target), "");
-  tell_fetch(context, named.paths, target, result);
-
   const std::string current = named.onion.current_branch();
+  tell_fetch(context, named.paths, target, result, current);
   const auto branch = std::find_if(result.branches.begin(), result.branches.end(),
                                    [&](const sync::BranchReport& b) { return b.branch == current; });
   if (branch == result.branches.end())

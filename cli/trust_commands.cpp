@@ -135,7 +135,7 @@ Result<int> run_join(Context& context) {
   for (const std::string& grant : joined.grants) grants += (grants.empty() ? "" : ", ") + printable(grant);
   context.report("joined " + shown(joined.peer) + " at " + shown(joined.address) + ", key " +
                  trust::fingerprint(joined.server_key));
-  context.report("you may there: " + (grants.empty() ? "nothing yet" : grants));
+  context.report("your rights there: " + (grants.empty() ? "none yet" : grants));
   context.report("next: peel ls " + shown(joined.peer) + ":");
   return 0;
 }
