@@ -1,5 +1,7 @@
 // Recording a revision: the frame every commit shares, and commits of described writes.
 #include <algorithm>
+#include <bit>
+#include <cstdlib>
 
 #include "onion/impl.h"
 
@@ -10,12 +12,22 @@ using namespace onion;
 namespace {
 
 constexpr std::size_t pages_per_batch = 64;
+constexpr char chunk_size_setting[] = "chunk-size";
 
 }  // namespace
 
 unsigned Onion::Impl::wanted_page_log2(std::uint64_t size, unsigned at_least) const {
   if (super.page_size != 0) return static_cast<unsigned>(std::countr_zero(super.page_size));
   return std::max(at_least, page_log2_for(size));
+}
+
+std::uint32_t Onion::Impl::chunk_average(const Tree& tree) const {
+  constexpr std::uint32_t least = 4096, most = 1u << 20;
+  if (const auto* fixed = find_ref(RefKind::setting, chunk_size_setting)) {
+    const auto value = static_cast<std::uint32_t>(std::strtoul(fixed->ref.value.c_str(), nullptr, 10));
+    if (value >= least && value <= most && std::has_single_bit(value)) return value;
+  }
+  return static_cast<std::uint32_t>(2 * tree.page_size());
 }
 
 Result<CommitResult> Onion::Impl::commit(const CommitOptions& options, std::uint64_t new_size, const BuildTree& build) {
@@ -99,6 +111,15 @@ Result<CommitResult> Onion::Impl::commit(const CommitOptions& options, std::uint
     ref.who = written.meta.author;
     ref.reason = written.meta.labels & label_merge ? "merge" : written.meta.labels & label_rollback ? "rollback" : "commit";
     PEEL_CHECK(append_ref(writer, std::move(ref), outcome), "");
+    if (!find_ref(RefKind::setting, chunk_size_setting)) {
+      RefChange size;
+      size.kind = RefKind::setting;
+      size.name = chunk_size_setting;
+      size.value = std::to_string(chunk_average(built->tree));
+      size.reason = "first commit";
+      PEEL_TRY(auto size_record, ref_record(size, {}), "");
+      PEEL_CHECK(append_ref(writer, std::move(size_record), outcome), "");
+    }
     if (!options.tag) return {};
     RefChange tag;
     tag.kind = RefKind::tag;

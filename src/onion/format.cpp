@@ -307,10 +307,10 @@ Result<CheckpointRecord> decode_checkpoint(Bytes payload) {
 }
 
 void encode_gc_mark(const std::vector<std::uint64_t>& numbers, Buffer& out) {
-  append(out, [&](WireWriter& w) {
-    w.integer(std::uint64_t{numbers.size()});
-    for (const auto n : numbers) w.integer(n);
-  });
+  const std::size_t at = out.size();
+  out.resize(at + 8 + numbers.size() * 8);
+  WireWriter::store(out.data() + at, std::uint64_t{numbers.size()});
+  for (std::size_t i = 0; i < numbers.size(); ++i) WireWriter::store(out.data() + at + 8 + i * 8, numbers[i]);
 }
 
 Result<std::vector<std::uint64_t>> decode_gc_mark(Bytes payload) {

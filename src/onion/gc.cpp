@@ -50,25 +50,33 @@ class Selection {
   Result<std::vector<char>> reachable(const std::vector<std::size_t>& from) const {
     std::vector<char> reached(rows_.size(), 0);
     for (const std::size_t i : from) reached[i] = 1;
-    for (std::size_t i = rows_.size(); i-- > 0;) {
-      if (!reached[i]) continue;
-      if (rows_[i].first_parent)
-        if (const auto p = m_.table.index_of(*rows_[i].first_parent)) reached[*p] = 1;
-      if (m_.table.extra(i).parents < 2) continue;
-      PEEL_TRY(const auto commit, m_.read_commit(m_.table.extra(i).commit), "");
-      for (const auto& parent : commit->parents)
-        if (parent.commit != 0)
-          if (const auto p = m_.table.index_of(parent.number)) reached[*p] = 1;
-    }
+    for (std::size_t i = rows_.size(); i-- > 0;)
+      if (reached[i]) PEEL_CHECK(reach_parents(i, reached), "");
     return reached;
   }
 
+  Status reach_parents(std::size_t i, std::vector<char>& reached) const {
+    if (rows_[i].first_parent)
+      if (const auto p = m_.table.index_of(*rows_[i].first_parent)) reached[*p] = 1;
+    if (m_.table.extra(i).parents < 2) return {};
+    PEEL_TRY(const auto commit, m_.read_commit(m_.table.extra(i).commit), "");
+    for (const auto& parent : commit->parents)
+      if (parent.commit != 0)
+        if (const auto p = m_.table.index_of(parent.number)) reached[*p] = 1;
+    return {};
+  }
+
+  // One pass from the newest down that marks what the head reaches, keeps what the policy wants, and stops when
+  // nothing older can be wanted.
   Status keep_of_branch(std::size_t head, const GcPolicy& policy, std::int64_t now_ns) {
-    PEEL_TRY(const auto reached, reachable({head}), "");
+    std::vector<char> reached(head + 1, 0);
+    reached[head] = 1;
     std::uint64_t newest_left = policy.keep_last.value_or(0), days_left = policy.keep_daily.value_or(0);
     std::optional<std::int64_t> last_day;
-    for (std::size_t i = rows_.size(); i-- > 0;) {
+    for (std::size_t i = head + 1; i-- > 0;) {
+      if (newest_left == 0 && days_left == 0 && !policy.keep_within_ns) break;
       if (!reached[i]) continue;
+      PEEL_CHECK(reach_parents(i, reached), "");
       if (newest_left > 0) { --newest_left; keep_[i] = true; }
       if (policy.keep_within_ns && rows_[i].time_ns >= now_ns - *policy.keep_within_ns) keep_[i] = true;
       const std::int64_t day = rows_[i].time_ns / day_ns;
@@ -163,8 +171,8 @@ class LiveCopy final : public LiveWalk {
   Result<Place> visit_chunk(std::uint64_t offset, std::uint32_t) override {
     if (policy_.cancel) PEEL_CHECK(policy_.cancel->check(), "");
     PEEL_TRY(const auto record, store_.read_record(offset, RecordType::chunk), "");
-    PEEL_TRY(const auto header, decode_chunk_header(record.payload), "");
-    const Bytes stored = Bytes(record.payload).subspan(chunk_header_size);
+    PEEL_TRY(const auto header, decode_chunk_header(record.payload()), "");
+    const Bytes stored = Bytes(record.payload()).subspan(chunk_header_size);
     if (policy_.repack) {
       PEEL_CHECK(store_.read_chunk(offset, 0, plain_), "");
       packed_.clear();
@@ -227,7 +235,7 @@ class Compaction {
     std::vector<RefRecord> log;
     for (std::uint64_t at = from_.last_ref; at != 0 && log.size() < reflog_entries_max;) {
       PEEL_TRY(const auto record, from_.store->read_record(at, RecordType::ref), "");
-      PEEL_TRY(auto ref, decode_ref(record.payload), from_.path);
+      PEEL_TRY(auto ref, decode_ref(record.payload()), from_.path);
       at = ref.previous_ref;
       log.push_back(std::move(ref));
     }

@@ -22,7 +22,7 @@ Result<std::shared_ptr<const CommitRecord>> Onion::Impl::read_commit(std::uint64
       if (at == offset && commit) return commit;
   }
   PEEL_TRY(const auto record, store->read_record(offset, RecordType::commit), "");
-  PEEL_TRY(auto commit, decode_commit(record.payload), path);
+  PEEL_TRY(auto commit, decode_commit(record.payload()), path);
   auto shared = std::make_shared<const CommitRecord>(std::move(commit));
   std::lock_guard lock(history_mutex);
   recent_commits[recent_commit_next++ % recent_commits.size()] = {offset, shared};
@@ -160,7 +160,7 @@ Result<std::vector<ReflogEntry>> Onion::reflog(std::size_t most) const {
   std::vector<ReflogEntry> entries;
   for (std::uint64_t at = impl_->last_ref; at != 0 && entries.size() < most;) {
     PEEL_TRY(const auto record, impl_->store->read_record(at, RecordType::ref), "");
-    PEEL_TRY(auto r, decode_ref(record.payload), impl_->path);
+    PEEL_TRY(auto r, decode_ref(record.payload()), impl_->path);
     if (r.previous_ref >= at) return fail(ErrorKind::corrupt, impl_->path + ": reflog runs in a circle");
     at = r.previous_ref;
     entries.push_back({r.kind, std::move(r.name), r.before, r.after, r.time_ns, std::move(r.who), std::move(r.reason)});

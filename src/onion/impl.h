@@ -102,6 +102,9 @@ struct Onion::Impl {
   Result<Place> store_chunk(onion::GroupWriter& writer, const ChunkName& name, Bytes plain, std::uint8_t element_width);
 
   // --- committing (commit.cpp)
+  // Average size of content-defined chunks: fixed by the first scan of an onion (setting "chunk-size"), because moved
+  // bytes are only found again when they are cut alike, also after the pages have grown.
+  std::uint32_t chunk_average(const onion::Tree& tree) const;
   using BuildTree = std::function<Result<onion::TreeEditor::Finished>(onion::GroupWriter&, const onion::Tree& parent)>;
   Result<CommitResult> commit(const CommitOptions& options, std::uint64_t new_size, const BuildTree& build);
   unsigned wanted_page_log2(std::uint64_t size, unsigned at_least) const;

@@ -38,7 +38,7 @@ Status Onion::Impl::load_state() {
   CheckpointRecord checkpoint;
   if (super.checkpoint != 0) {
     PEEL_TRY(const auto record, store->read_record(super.checkpoint, RecordType::checkpoint), "");
-    PEEL_TRY(checkpoint, decode_checkpoint(record.payload), path);
+    PEEL_TRY(checkpoint, decode_checkpoint(record.payload()), path);
   }
   next_number = checkpoint.next_number;
   revision_count = checkpoint.revision_count;
@@ -48,7 +48,7 @@ Status Onion::Impl::load_state() {
   gc_mark.clear();
   if (gc_mark_at != 0) {
     PEEL_TRY(const auto record, store->read_record(gc_mark_at, RecordType::gc_mark), "");
-    PEEL_TRY(gc_mark, decode_gc_mark(record.payload), path);
+    PEEL_TRY(gc_mark, decode_gc_mark(record.payload()), path);
   }
   refs.clear();
   for (auto& stored : checkpoint.refs) refs[{stored.ref.kind, stored.ref.name}] = std::move(stored);

@@ -28,7 +28,7 @@ void RevisionTable::add(const RevisionRow& row) {
 
 Result<std::vector<RevisionRow>> RevisionTable::read_run(const Store& store, const RunLocation& run) {
   PEEL_TRY(const auto record, store.read_record(run.offset, RecordType::revision_run), "");
-  WireReader r(record.payload);
+  WireReader r(record.payload());
   PEEL_TRY(const auto count, r.integer<std::uint64_t>(), "revision run");
   if (count != run.count || r.rest().size() != count * revision_row_size)
     return fail(ErrorKind::corrupt, store.path() + ": revision run of another size than its checkpoint says");
@@ -79,22 +79,22 @@ std::optional<std::size_t> RevisionTable::index_of(const RevisionId& id) const {
 Status RevisionTable::write_runs(const Store& store, GroupWriter& writer) {
   if (unwritten_.empty()) return {};
   // Rows of older runs are copied as they are: runs ascend, so merging is joining.
-  std::vector<Buffer> older;
+  std::vector<Store::Record> older;
   std::uint64_t count = unwritten_.size();
   const std::size_t melting = runs_to_merge(runs_, unwritten_.size(), run_rows_max);
   for (std::size_t i = runs_.size() - melting; i < runs_.size(); ++i) {
     PEEL_TRY(auto record, store.read_record(runs_[i].offset, RecordType::revision_run), "");
-    if (record.payload.size() != 8 + runs_[i].count * revision_row_size)
+    if (record.payload().size() != 8 + runs_[i].count * revision_row_size)
       return fail(ErrorKind::corrupt, store.path() + ": revision run of another size than its checkpoint says");
     count += runs_[i].count;
-    older.push_back(std::move(record.payload));
+    older.push_back(std::move(record));
   }
   runs_.resize(runs_.size() - melting);
   const RunLocation location{writer.begin(RecordType::revision_run), count};
   Buffer& out = writer.payload();
   out.resize(out.size() + 8);
   WireWriter::store(out.data() + out.size() - 8, count);
-  for (const Buffer& rows : older) out.insert(out.end(), rows.begin() + 8, rows.end());
+  for (const auto& record : older) out.insert(out.end(), record.payload().begin() + 8, record.payload().end());
   for (const auto& row : unwritten_) encode(row, out);
   PEEL_CHECK(writer.end(), "");
   runs_.push_back(location);

@@ -29,7 +29,7 @@ class Scan {
   Scan(Onion::Impl& m, GroupWriter& writer, const Tree& parent, const Source& source, std::uint64_t size, const CommitOptions& options)
       : m_(m), writer_(writer), parent_(parent), source_(source), size_(size), options_(options),
         page_size_(static_cast<std::size_t>(parent.page_size())), editor_(*m.store, writer, parent, size), cursor_(*m.store, parent),
-        chunker_(codec::ChunkerSizes::around(static_cast<std::uint32_t>(2 * page_size_)), m.super.lineage) {}
+        chunker_(codec::ChunkerSizes::around(m.chunk_average(parent)), m.super.lineage) {}
 
   Result<TreeEditor::Finished> run(std::uint64_t& bytes_changed) {
     m_.index.load(*m_.store);

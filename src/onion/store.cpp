@@ -16,33 +16,32 @@ thread_local Buffer scratch;
 }  // namespace
 
 Store::Store(std::string path, std::unique_ptr<File> file, const Salt& salt, std::size_t cache_nodes)
-    : path_(std::move(path)), file_(std::move(file)), salt_(salt), sets_(std::bit_ceil(cache_nodes) / Set::ways) {}
+    : path_(std::move(path)), file_(std::move(file)), salt_(salt), sets_per_stripe_(std::max<std::size_t>(1, std::bit_ceil(cache_nodes) / Set::ways / stripes)) {}
 
 Error Store::damaged(std::uint64_t offset, std::string what) const {
   return fail(ErrorKind::corrupt, path_ + ": damage at offset " + std::to_string(offset) + ": " + what);
 }
 
 Result<Store::Record> Store::read_record(std::uint64_t offset, RecordType type) const {
-  Record record;
-  record.payload.resize(first_read_size);
-  PEEL_TRY(auto got, file_->read_at(offset, record.payload), path_);
+  std::array<std::byte, first_read_size> first;
+  PEEL_TRY(const auto got, file_->read_at(offset, first), path_);
   if (got < record_header_size) return damaged(offset, "the file ends here");
-  auto header = decode_record_header(Bytes(record.payload).first(got), salt_);
+  auto header = decode_record_header(Bytes(first).first(got), salt_);
   if (!header) return damaged(offset, header.error().message());
-  record.header = *header;
   if (header->type != type) return damaged(offset, "another kind of record than expected");
+  Record record{*header, {}};
   const std::size_t whole = record_header_size + header->length;
+  record.raw.reserve(whole);
+  record.raw.assign(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(std::min(whole, got)));
   if (whole > got) {
-    record.payload.resize(whole);
-    auto rest = read_exactly(*file_, offset + got, MutableBytes(record.payload).subspan(got));
+    record.raw.resize(whole);
+    auto rest = read_exactly(*file_, offset + got, MutableBytes(record.raw).subspan(got));
     if (!rest) {
       if (rest.error().kind() == ErrorKind::truncated) return damaged(offset, "the file ends inside this record");
       return std::move(rest.error()).in(path_);
     }
   }
-  record.payload.erase(record.payload.begin(), record.payload.begin() + record_header_size);
-  record.payload.resize(header->length);
-  if (codec::crc32c(crc_seed(salt_, header->epoch), record.payload) != header->payload_crc)
+  if (codec::crc32c(crc_seed(salt_, header->epoch), record.payload()) != header->payload_crc)
     return damaged(offset, "checksum mismatch");
   return record;
 }
@@ -58,57 +57,51 @@ void Store::Set::put(std::uint64_t at, std::shared_ptr<const Node> n) {
   node[0] = std::move(n);
 }
 
-Store::Set& Store::set_of(std::uint64_t offset, std::mutex*& mutex) const {
-  const auto hash = (offset >> 3) * 0x9e3779b97f4a7c15u;
-  const auto index = static_cast<std::size_t>(hash >> 32) & (sets_.size() - 1);
-  mutex = &mutexes_[index % stripes];
-  return sets_[index];
+Store::Locked Store::set_of(std::uint64_t offset) const {
+  const auto hash = (offset >> 3) * 0x9e3779b97f4a7c15u >> 32;
+  Stripe& stripe = cache_[hash % stripes];
+  std::unique_lock lock(stripe.mutex);
+  if (!stripe.sets) stripe.sets = std::make_unique<Set[]>(sets_per_stripe_);
+  return {std::move(lock), &stripe.sets[hash / stripes & (sets_per_stripe_ - 1)]};
 }
 
 Result<std::shared_ptr<const Node>> Store::node(std::uint64_t offset) const {
-  std::mutex* mutex;
-  Set& set = set_of(offset, mutex);
   {
-    std::lock_guard lock(*mutex);
+    const auto [lock, set] = set_of(offset);
     for (std::size_t i = 0; i < Set::ways; ++i)
-      if (set.offset[i] == offset && set.node[i]) {
+      if (set->offset[i] == offset && set->node[i]) {
         if (i > 0) {
-          std::swap(set.offset[i], set.offset[i - 1]);
-          std::swap(set.node[i], set.node[i - 1]);
+          std::swap(set->offset[i], set->offset[i - 1]);
+          std::swap(set->node[i], set->node[i - 1]);
           --i;
         }
-        return set.node[i];
+        return set->node[i];
       }
   }
   PEEL_TRY(const auto record, read_record(offset, RecordType::node), "");
-  auto decoded = decode_node(record.payload);
+  auto decoded = decode_node(record.payload());
   if (!decoded) return damaged(offset, decoded.error().message());
   auto shared = std::make_shared<const Node>(std::move(decoded).value());
-  std::lock_guard lock(*mutex);
-  set.put(offset, shared);
+  set_of(offset).set->put(offset, shared);
   return shared;
 }
 
 void Store::remember(std::uint64_t offset, std::shared_ptr<const Node> node) const {
-  std::mutex* mutex;
-  Set& set = set_of(offset, mutex);
-  std::lock_guard lock(*mutex);
-  set.put(offset, std::move(node));
+  set_of(offset).set->put(offset, std::move(node));
 }
 
 void Store::superseded(std::uint64_t offset) const {
-  std::mutex* mutex;
-  Set& set = set_of(offset, mutex);
-  std::lock_guard lock(*mutex);
+  const auto [lock, set] = set_of(offset);
   for (std::size_t i = 0; i < Set::ways; ++i)
-    if (set.offset[i] == offset) set.node[i].reset();
+    if (set->offset[i] == offset) set->node[i].reset();
 }
 
 void Store::forget_from(std::uint64_t offset) const {
-  for (std::size_t i = 0; i < sets_.size(); ++i) {
-    std::lock_guard lock(mutexes_[i % stripes]);
-    for (std::size_t way = 0; way < Set::ways; ++way)
-      if (sets_[i].offset[way] >= offset) sets_[i].node[way].reset();
+  for (Stripe& stripe : cache_) {
+    std::lock_guard lock(stripe.mutex);
+    for (std::size_t i = 0; stripe.sets && i < sets_per_stripe_; ++i)
+      for (std::size_t way = 0; way < Set::ways; ++way)
+        if (stripe.sets[i].offset[way] >= offset) stripe.sets[i].node[way].reset();
   }
 }
 

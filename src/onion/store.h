@@ -28,7 +28,8 @@ class Store {
   // A checked record: header and payload. `type` must match.
   struct Record {
     RecordHeader header;
-    Buffer payload;
+    Buffer raw;  // the header's bytes and the payload
+    Bytes payload() const { return Bytes(raw).subspan(record_header_size, header.length); }
   };
   Result<Record> read_record(std::uint64_t offset, RecordType type) const;
 
@@ -67,10 +68,19 @@ class Store {
     std::array<std::shared_ptr<const Node>, ways> node;  // most recently used first
     void put(std::uint64_t at, std::shared_ptr<const Node> n);
   };
+  // Stripes are locked and allocated one by one, so that opening an onion costs nothing for its cache.
+  struct Stripe {
+    std::mutex mutex;
+    std::unique_ptr<Set[]> sets;
+  };
   static constexpr std::size_t stripes = 64;
-  mutable std::vector<Set> sets_;
-  mutable std::array<std::mutex, stripes> mutexes_;
-  Set& set_of(std::uint64_t offset, std::mutex*& mutex) const;
+  struct Locked {
+    std::unique_lock<std::mutex> lock;
+    Set* set;
+  };
+  Locked set_of(std::uint64_t offset) const;
+  std::size_t sets_per_stripe_;
+  mutable std::array<Stripe, stripes> cache_;
 };
 
 }  // namespace peel::onion
