@@ -12,7 +12,10 @@ namespace peel::cli {
 namespace {
 
 std::string log_line(const hub::LogEntry& entry) {
-  std::string out = local_time_text(entry.time_ns) + "  " + entry.peer + " (" + entry.address + ")  " + entry.operation;
+  std::string out = local_time_text(entry.time_ns) + "  ";
+  if (!entry.peer.empty()) out += entry.peer + " ";
+  if (!entry.address.empty()) out += "(" + entry.address + ")  ";
+  out += entry.operation;
   if (!entry.onion.empty()) out += " " + entry.onion;
   if (!entry.text.empty()) out += ": " + entry.text;
   return out;
