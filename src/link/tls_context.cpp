@@ -112,6 +112,8 @@ ContextPtr make_tls_context(TlsRole role, const TlsIdentity& identity) {
   ::SSL_CTX_set_max_cert_list(c, max_certificate_bytes);
 
   ::SSL_CTX_set_options(c, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
+  // The machine's openssl.cnf may set these; the first would turn a cut into an end, the second give up fresh keys.
+  ::SSL_CTX_clear_options(c, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_ALLOW_NO_DHE_KEX);
   ::SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
   must(::SSL_CTX_set_num_tickets(c, 0) == 1);
   must(::SSL_CTX_set_max_early_data(c, 0) == 1);

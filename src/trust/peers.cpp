@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <map>
 #include <mutex>
 
@@ -26,6 +27,16 @@ struct Stamp {
 };
 
 std::int64_t nanoseconds(const timespec& t) { return t.tv_sec * 1'000'000'000 + t.tv_nsec; }
+
+// A file system's clock ticks every few milliseconds. A file that changed this recently could change again and look
+// the same, so what was read from it is not kept.
+constexpr std::int64_t too_young_ns = 100'000'000;
+
+bool is_young(const Stamp& stamp) {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return stamp.present && nanoseconds(now) - stamp.changed_ns < too_young_ns;
+}
 
 Result<Stamp> stamp_of(const std::string& path) {
   struct stat st {};
@@ -115,6 +126,7 @@ struct PeerStore::State {
 
   struct Loaded {
     Stamp stamp;
+    bool young = false;
     TrustFile file;
     std::map<PublicKey, std::size_t> by_key;
   };
@@ -124,9 +136,9 @@ struct PeerStore::State {
     const std::lock_guard guard(mutex);
     // The stamp is taken first: a file replaced in between is read again next time.
     PEEL_TRY(const auto stamp, stamp_of(directory.path_of(trust_file_name)), "trust store");
-    if (loaded && loaded->stamp == stamp) return std::shared_ptr<const Loaded>(loaded);
+    if (loaded && loaded->stamp == stamp && !loaded->young) return std::shared_ptr<const Loaded>(loaded);
     PEEL_TRY(auto file, load_trust_file(directory), "");
-    auto fresh = std::make_shared<Loaded>(Loaded{stamp, std::move(file), {}});
+    auto fresh = std::make_shared<Loaded>(Loaded{stamp, is_young(stamp), std::move(file), {}});
     for (std::size_t i = 0; i < fresh->file.peers.size(); ++i) fresh->by_key.emplace(fresh->file.peers[i].key, i);
     loaded = fresh;
     return std::shared_ptr<const Loaded>(loaded);
