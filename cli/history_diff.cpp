@@ -112,7 +112,7 @@ void write(const Context& context, JsonWriter& json, const NamedOnion& named, co
 
 Result<int> run_diff(Context& context) {
   PEEL_TRY(const NamedOnion named, open_named(context), "");
-  PEEL_TRY(const Sides sides, sides_of(context, named.onion), shown(named.paths));
+  PEEL_TRY(const Sides sides, sides_of(context, named.onion), "");
   Progress progress(context, shown(named.paths) + ": comparing");
   workspace::DiffRequest request;
   request.run = {.cancel = &context.cancel, .progress = progress.function()};

@@ -1,6 +1,8 @@
 // cli/history_log.cpp - log: the history as a list, with what changed inside HDF5.
+#include <chrono>
 #include <filesystem>
 #include <set>
+#include <vector>
 
 #include "base/hex.h"
 #include "cli/context.h"
@@ -90,12 +92,56 @@ Result<std::optional<Hdf5Outcome>> added_in_root(const Context& context, const O
   return std::optional(std::move(outcome));
 }
 
+// Gets the entries one by one, and prints or writes them at once: a long history is never held in memory.
+class EntrySink {
+ public:
+  EntrySink(Context& context, const NamedOnion& named) : context_(context), names_(named.onion) {
+    if (!context.json) return;
+    json_.begin_object();
+    write_paths(json_, named.paths);
+    json_.string("branch", named.onion.current_branch()).key("revisions").begin_array();
+  }
+
+  void add(const Entry& entry) {
+    ++count_;
+    if (!context_.json) {
+      print(entry);
+      return;
+    }
+    write_revision(json_, entry.revision, &names_, [&] {
+      if (!entry.changes || entry.changes->state != Hdf5Outcome::State::compared) return;
+      json_.key("changes");
+      write_changes(json_, entry.changes->diff);
+    });
+    context_.out.raw(json_.drain());
+  }
+
+  void finish() {
+    if (!context_.json) return;
+    json_.end_array().end_object();
+    context_.document(std::move(json_));
+  }
+
+  std::uint64_t count() const { return count_; }
+
+ private:
+  void print(const Entry& entry) {
+    context_.out.line(revision_line(entry.revision, names_));
+    for (const std::string& line : note_lines(entry.revision.meta.note)) context_.out.line("    " + line);
+    if (entry.changes) print_changes(context_.out, *entry.changes, "      ");
+  }
+
+  Context& context_;
+  const RefNames names_;
+  JsonWriter json_;
+  std::uint64_t count_ = 0;
+};
+
 template <class Walk>
-Result<std::vector<Entry>> walk_dataset(const Context& context, const Onion& onion, Walk walk, std::uint64_t most,
-                                        const std::string& dataset) {
+Status log_dataset(const Context& context, const Onion& onion, Walk walk, std::uint64_t most, const std::string& dataset,
+                   EntrySink& sink) {
   Progress progress(context, "comparing");
-  std::vector<Entry> out;
-  for (std::uint64_t looked_at = 0; out.size() < most; ++looked_at) {
+  for (std::uint64_t looked_at = 0; sink.count() < most; ++looked_at) {
     PEEL_CHECK(context.cancel.check(), "");
     PEEL_TRY(auto revision, walk.next(), "");
     if (!revision) break;
@@ -106,31 +152,17 @@ Result<std::vector<Entry>> walk_dataset(const Context& context, const Onion& oni
     }
     // What could not be compared is shown rather than passed over in silence.
     const bool shown_anyway = changes && changes->state == Hdf5Outcome::State::failed;
-    if (shown_anyway || (changes && !changes->diff.changes.empty()))
-      out.push_back({std::move(*revision), std::move(changes)});
+    if (shown_anyway || (changes && !changes->diff.changes.empty())) {
+      progress.clear();
+      sink.add({std::move(*revision), std::move(changes)});
+    }
     progress.update(looked_at, onion.revision_count());
   }
-  return out;
-}
-
-template <class Walk>
-Result<std::vector<Entry>> walk_all(const Context& context, Walk walk, std::uint64_t most) {
-  std::vector<Entry> out;
-  while (out.size() < most) {
-    PEEL_CHECK(context.cancel.check(), "");
-    PEEL_TRY(auto revision, walk.next(), "");
-    if (!revision) break;
-    out.push_back({std::move(*revision), {}});
-  }
-  return out;
+  return {};
 }
 
 // Adds HDF5 changes to a short list, until the time for it is used up.
 Status look_inside(const Context& context, const Onion& onion, std::vector<Entry>& entries) {
-  if (entries.size() > hdf5_revisions_max) {
-    context.messages.detail("more than " + std::to_string(hdf5_revisions_max) + " revisions: not looking inside; use -n");
-    return {};
-  }
   const auto end = std::chrono::steady_clock::now() + hdf5_time_max;
   for (Entry& entry : entries) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
@@ -147,96 +179,101 @@ Status look_inside(const Context& context, const Onion& onion, std::vector<Entry
   return {};
 }
 
-void print_entry(Output& out, const Entry& entry, const RefNames& names) {
-  out.line(revision_line(entry.revision, names));
-  for (const std::string& line : note_lines(entry.revision.meta.note)) out.line("    " + line);
-  if (entry.changes) print_changes(out, *entry.changes, "      ");
+template <class Walk>
+Status log_all(const Context& context, const Onion& onion, Walk walk, std::uint64_t most, EntrySink& sink) {
+  // The first entries wait until it is known whether the list is short enough to look inside.
+  std::vector<Entry> first;
+  bool short_list = !context.arguments.has("no-hdf5");
+  for (std::uint64_t i = 0; i < most; ++i) {
+    PEEL_CHECK(context.cancel.check(), "");
+    PEEL_TRY(auto revision, walk.next(), "");
+    if (!revision) break;
+    first.push_back({std::move(*revision), {}});
+    if (short_list && first.size() <= hdf5_revisions_max) continue;
+    if (short_list) context.messages.detail("more than " + std::to_string(hdf5_revisions_max) + " revisions: not looking inside; use -n");
+    short_list = false;
+    for (const Entry& entry : first) sink.add(entry);
+    first.clear();
+  }
+  if (short_list) PEEL_CHECK(look_inside(context, onion, first), "");
+  for (const Entry& entry : first) sink.add(entry);
+  return {};
 }
 
 template <class Walk>
-Result<std::vector<Entry>> entries_of(const Context& context, const Onion& onion, Walk walk) {
+Status log_entries(const Context& context, const Onion& onion, Walk walk, EntrySink& sink) {
   PEEL_TRY(const auto most, context.arguments.count("number"), "");
-  if (const auto dataset = context.arguments.value("dataset")) {
-    const std::string path = !dataset->empty() && dataset->front() == '/' ? *dataset : "/" + *dataset;
-    return walk_dataset(context, onion, std::move(walk), most.value_or(~0ull), path);
-  }
-  PEEL_TRY(auto entries, walk_all(context, std::move(walk), most.value_or(~0ull)), "");
-  if (!context.arguments.has("no-hdf5")) PEEL_CHECK(look_inside(context, onion, entries), "");
-  return entries;
+  const auto dataset = context.arguments.value("dataset");
+  if (!dataset) return log_all(context, onion, std::move(walk), most.value_or(~0ull), sink);
+  const std::string path = !dataset->empty() && dataset->front() == '/' ? *dataset : "/" + *dataset;
+  PEEL_CHECK(log_dataset(context, onion, std::move(walk), most.value_or(~0ull), path, sink), "");
+  if (sink.count() == 0) context.messages.note("no revision changed " + escape_for_terminal(path));
+  return {};
 }
 
 Result<int> log_file(Context& context) {
   PEEL_TRY(const NamedOnion named, open_named(context), "");
   const Onion& onion = named.onion;
-  const std::string rev = context.arguments.operand_or(1, "");
-  std::vector<Entry> entries;
-  if (context.arguments.has("all")) {
+  const bool all = context.arguments.has("all");
+  std::optional<std::uint64_t> from;
+  if (!all && onion.revision_count() > 0) {
+    PEEL_TRY(from, onion.resolve(context.arguments.operand_or(1, "")), "");
+  }
+  EntrySink sink(context, named);
+  if (all) {
     PEEL_TRY(auto walk, Everything::of(onion), "");
-    PEEL_TRY(entries, entries_of(context, onion, walk), "");
-  } else if (onion.revision_count() > 0) {
-    PEEL_TRY(const auto from, onion.resolve(rev), shown(named.paths));
-    PEEL_TRY(entries, entries_of(context, onion, Ancestors(onion, from)), "");
+    PEEL_CHECK(log_entries(context, onion, walk, sink), "");
+  } else if (from) {
+    PEEL_CHECK(log_entries(context, onion, Ancestors(onion, *from), sink), "");
+  }
+  sink.finish();
+  return 0;
+}
+
+// One history of a directory, in two lines or as an object.
+Status log_one_of_many(Context& context, const workspace::Paths& paths, JsonWriter& json) {
+  PEEL_TRY(const Onion onion, workspace::open_onion(paths), "");
+  std::error_code ignored;
+  const std::uint64_t bytes = std::filesystem::file_size(paths.onion, ignored);
+  std::optional<RevisionInfo> head;
+  if (onion.ref(RefKind::branch, onion.current_branch())) {
+    PEEL_TRY(const auto number, onion.resolve(""), "");
+    PEEL_TRY(head, onion.revision(number), "");
   }
   const RefNames names(onion);
   if (!context.json) {
-    for (const Entry& entry : entries) print_entry(context.out, entry, names);
-    if (entries.empty() && context.arguments.has("dataset"))
-      context.messages.note(shown(named.paths) + ": no revision changed " + shown(*context.arguments.value("dataset")));
-    return 0;
+    context.out.line(shown(paths) + "  " + counted(onion.revision_count(), "revision", "revisions") + ", " + size_text(bytes));
+    if (head) context.out.line("  " + revision_line(*head, names));
+    return {};
   }
-  JsonWriter json;
   json.begin_object();
-  write_paths(json, named.paths);
-  json.string("branch", onion.current_branch()).key("revisions").begin_array();
-  for (const Entry& entry : entries) {
-    write_revision(json, entry.revision, &names, [&] {
-      if (entry.changes && entry.changes->state == Hdf5Outcome::State::compared) {
-        json.key("changes");
-        write_changes(json, entry.changes->diff);
-      }
-    });
+  write_paths(json, paths);
+  json.integer("revisions", onion.revision_count()).integer("onion_bytes", bytes);
+  if (head) {
+    json.key("head");
+    write_revision(json, *head, &names);
   }
-  json.end_array().end_object();
-  context.document(std::move(json));
-  return 0;
+  json.end_object();
+  return {};
 }
 
 Result<int> log_directory(Context& context, const std::string& directory) {
   PEEL_TRY(const auto all, workspace::onions_in(directory), "");
   JsonWriter json;
   json.begin_object().key("files").begin_array();
+  std::size_t failed = 0;
   for (const workspace::Paths& paths : all) {
     PEEL_CHECK(context.cancel.check(), "");
-    Result<Onion> onion = workspace::open_onion(paths);
-    if (!onion) return std::move(onion.error());
-    std::error_code ignored;
-    const std::uint64_t bytes = std::filesystem::file_size(paths.onion, ignored);
-    std::optional<RevisionInfo> head;
-    if (const auto ref = onion->ref(RefKind::branch, onion->current_branch())) {
-      PEEL_TRY(const auto number, onion->resolve(""), shown(paths));
-      PEEL_TRY(head, onion->revision(number), shown(paths));
-    }
-    const RefNames names(*onion);
-    if (context.json) {
-      json.begin_object();
-      write_paths(json, paths);
-      json.integer("revisions", onion->revision_count()).integer("onion_bytes", bytes);
-      if (head) {
-        json.key("head");
-        write_revision(json, *head, &names);
-      }
-      json.end_object();
-    } else {
-      context.out.line(shown(paths) + "  " + counted(onion->revision_count(), "revision", "revisions") + ", " +
-                       size_text(bytes));
-      if (head) context.out.line("  " + revision_line(*head, names));
+    if (const Status listed = log_one_of_many(context, paths, json); !listed) {
+      context.messages.error(listed.error().message());
+      ++failed;
     }
   }
   json.end_array().end_object();
-  if (context.json)
-    context.document(std::move(json));
-  else if (all.empty())
-    context.report("no histories here; begin one with: peel commit FILE");
+  if (context.json) context.document(std::move(json));
+  if (all.empty()) context.report("no histories here; begin one with: peel commit FILE");
+  if (failed > 0)
+    return fail(ErrorKind::partial, counted(failed, "history", "histories") + " of " + count_text(all.size()) + " not read");
   return 0;
 }
 

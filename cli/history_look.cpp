@@ -85,7 +85,7 @@ void write_show(JsonWriter& json, const NamedOnion& named, const RevisionInfo& r
 
 Result<int> run_show(Context& context) {
   PEEL_TRY(const NamedOnion named, open_named(context), "");
-  PEEL_TRY(const auto number, named.onion.resolve(context.arguments.operand_or(1, "")), shown(named.paths));
+  PEEL_TRY(const auto number, named.onion.resolve(context.arguments.operand_or(1, "")), "");
   PEEL_TRY(const RevisionInfo revision, named.onion.revision(number), shown(named.paths));
   ShowParts parts;
   if (context.arguments.has("storage")) {

@@ -211,28 +211,47 @@ Result<std::vector<workspace::Paths>> files_asked_for(const Context& context) {
 
 }  // namespace
 
+namespace {
+
+// Says what it found; true when the file is not equal to its head.
+Result<bool> status_of_one(Context& context, const workspace::Paths& paths, JsonWriter& json) {
+  Progress progress(context, shown(paths) + ": reading");
+  workspace::StatusRequest request;
+  request.always_hash = context.arguments.has("full");
+  request.run = {.cancel = &context.cancel, .progress = progress.function()};
+  PEEL_TRY(const workspace::StatusReport report, workspace::status(paths, request), "");
+  progress.clear();
+  PEEL_TRY(const RemoteStanding standing, remote_standing(report), "");
+  if (context.json)
+    PEEL_CHECK(write_status(json, report, standing), "");
+  else
+    print_status(context, report, standing);
+  return report.state != workspace::State::unmodified;
+}
+
+}  // namespace
+
 Result<int> run_status(Context& context) {
   PEEL_TRY(const std::vector<workspace::Paths> files, files_asked_for(context), "");
   JsonWriter json;
   json.begin_object().key("files").begin_array();
   bool differs = false;
+  std::size_t failed = 0;
   for (const workspace::Paths& paths : files) {
-    Progress progress(context, shown(paths) + ": reading");
-    workspace::StatusRequest request;
-    request.always_hash = context.arguments.has("full");
-    request.run = {.cancel = &context.cancel, .progress = progress.function()};
-    PEEL_TRY(const workspace::StatusReport report, workspace::status(paths, request), "");
-    progress.clear();
-    PEEL_TRY(const RemoteStanding standing, remote_standing(report), "");
-    differs = differs || report.state != workspace::State::unmodified;
-    if (context.json)
-      PEEL_CHECK(write_status(json, report, standing), "");
-    else
-      print_status(context, report, standing);
+    Result<bool> one = status_of_one(context, paths, json);
+    if (!one && (files.size() == 1 || one.error().kind() == ErrorKind::cancelled)) return std::move(one.error());
+    if (!one) {
+      context.messages.error(one.error().message());
+      ++failed;
+      continue;
+    }
+    differs = differs || *one;
   }
   json.end_array().end_object();
   if (context.json) context.document(std::move(json));
-  if (files.empty() && !context.json) context.report("no histories here; begin one with: peel commit FILE");
+  if (files.empty()) context.report("no histories here; begin one with: peel commit FILE");
+  if (failed > 0)
+    return fail(ErrorKind::partial, counted(failed, "history", "histories") + " of " + count_text(files.size()) + " not read");
   return differs && context.arguments.has("exit-code") ? 1 : 0;
 }
 

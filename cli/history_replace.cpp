@@ -57,7 +57,7 @@ Result<int> run_switch(Context& context) {
   PEEL_TRY(const workspace::Paths paths, paths_of(context), "");
   const std::string branch = context.arguments.operand_or(1, "");
   Progress progress(context, shown(paths) + ": switching");
-  PEEL_TRY(const auto report, workspace::switch_branch(paths, branch, replace_request(context, progress)), "");
+  PEEL_TRY(const auto report, workspace::switch_branch(paths, branch, replace_request(context, progress)), shown(paths));
   progress.clear();
   context.report(shown(paths) + ": on " + shown(branch) + " at " + revision_name(report.revision) + ", working file " +
                  fate_of_file(report));

@@ -3,12 +3,13 @@
 // Contract   The calls must nest properly; asserts hold that. Object keys come out in the order they are written.
 //            Bytes that are no UTF-8 become lone surrogates U+DC80..U+DCFF (Python's surrogateescape).
 // Threads    One owner.
-// Memory     The document.
+// Memory     What was not drained.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace peel::cli {
@@ -32,7 +33,9 @@ class JsonWriter {
   JsonWriter& number(std::string_view name, double value) { return key(name).number(value); }
   JsonWriter& boolean(std::string_view name, bool value) { return key(name).boolean(value); }
 
-  // The finished document and a newline.
+  // What was written since the last drain(), for documents that are better not held in memory.
+  std::string drain() { return std::exchange(out_, {}); }
+  // The finished document (what drain() has left of it) and a newline.
   std::string take() &&;
 
  private:

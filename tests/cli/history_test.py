@@ -46,6 +46,25 @@ class Record(PeelCase):
         self.assertEqual([os.path.basename(f["file"]) for f in listing["files"]], ["a", "b"])
         self.assertEqual(len(self.peel("log", self.work)[0].splitlines()), 4)
 
+    def test_one_bad_history_does_not_hide_the_others(self):
+        for name in ("a", "b", "c"):
+            self.write(name, name.encode() * 5000)
+            self.peel("commit", name, "-q")
+        (self.work / "b.onion").write_bytes(b"nonsense" * 4096)
+        for command in ("log", "status"):
+            out, err = self.peel(command, expect=8)
+            self.assertIn("b.onion", err)
+            self.assertIn("a  ", out)
+            self.assertIn("c  ", out)
+
+    def test_long_lists(self):
+        self.write("f", b"x")
+        for i in range(24):  # beyond what log looks into
+            self.write("f", b"%d" % i)
+            self.peel("commit", "f", "-q")
+        self.assertEqual([r["number"] for r in self.json("log", "f")["revisions"]], list(range(24, 0, -1)))
+        self.assertEqual(self.peel("log", "f", "--all")[0].count("@"), 24)
+
     def test_history_elsewhere(self):
         self.write("f", b"abc")
         self.peel("commit", "f", "--onion", "elsewhere.onion")
