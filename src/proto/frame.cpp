@@ -21,6 +21,11 @@ std::size_t length_max(std::uint8_t type) {
 }
 }  // namespace
 
+std::optional<std::uint8_t> FrameReader::next_type() const {
+  if (buffered() < 5) return std::nullopt;
+  return std::to_integer<std::uint8_t>(input_[used_ + 4]);
+}
+
 bool FrameReader::frame_ready() const {
   const Bytes rest = Bytes(input_).subspan(used_);
   if (rest.size() < 5) return false;

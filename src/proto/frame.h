@@ -31,6 +31,8 @@ class FrameReader {
   Result<std::optional<Frame>> next();
   // Bytes fed and not yet part of a returned frame.
   std::size_t buffered() const { return input_.size() - used_; }
+  // The type of the next frame, as soon as it is known.
+  std::optional<std::uint8_t> next_type() const;
   // Whether next() would give a frame or an error rather than ask for more.
   bool frame_ready() const;
 

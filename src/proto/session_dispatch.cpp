@@ -10,6 +10,12 @@ bool HistorySession::check(const Status& status) {
 }
 
 bool HistorySession::parse_one() {
+  // Somebody who speaks another protocol is not waited for until its "frame" is whole.
+  if (const auto type = reader_.next_type(); !hello_seen_ && type && *type != static_cast<std::uint8_t>(MessageType::hello) &&
+                                             *type != static_cast<std::uint8_t>(MessageType::abort)) {
+    fail_with(ErrorKind::corrupt, "the other end does not speak peel, or not unencrypted");
+    return true;
+  }
   auto frame = reader_.next();
   if (!frame) {
     fail_with(frame.error().kind(), frame.error().message());
@@ -33,7 +39,6 @@ void HistorySession::dispatch(const Frame& frame) {
     return;
   }
   if (!hello_seen_) {
-    if (type != MessageType::hello) return fail_with(ErrorKind::corrupt, "the other end did not say hello");
     return on_hello(frame.body);
   }
   if (type == MessageType::alive) {

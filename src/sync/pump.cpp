@@ -12,7 +12,7 @@ constexpr std::size_t read_size = 64u << 10;
 constexpr std::size_t write_early = 64u << 10;           // output that does not wait for the events to run out
 constexpr auto alive_every = std::chrono::seconds(10);
 constexpr auto excused_from = std::chrono::seconds(1);   // own work longer than this is not the peer's silence
-constexpr auto goodbye_time = std::chrono::seconds(2);
+constexpr auto goodbye_time = std::chrono::seconds(1);
 
 }  // namespace
 

@@ -58,7 +58,10 @@ TEST(Hostile, AnotherProtocol) {
   Victim v;
   const std::string_view http = "GET / HTTP/1.1\r\n\r\n";
   v.feed({as_bytes(http).begin(), as_bytes(http).end()});
-  EXPECT_EQ(v.failure(), ErrorKind::limit);
+  EXPECT_EQ(v.failure(), ErrorKind::corrupt);
+  Victim tls;  // read as a frame, a small ClientHello has a legal length
+  tls.feed({std::byte{0x16}, std::byte{3}, std::byte{1}, std::byte{0}, std::byte{0xc8}});
+  EXPECT_EQ(tls.failure(), ErrorKind::corrupt);
 }
 
 TEST(Hostile, NoCommonVersion) {
