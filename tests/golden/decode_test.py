@@ -18,7 +18,8 @@ DECODER, DIRECTORY = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(DECODER))
 import peel_decode  # noqa: E402
-from peel_digest import content_digest, crc32c, height_of, leaf_digests, subtree  # noqa: E402
+from peel_codecs import Damage, Unsupported, plain_bytes  # noqa: E402
+from peel_digest import content_digest, crc32c, hash_many, height_of, leaf_digests, subtree  # noqa: E402
 
 KINDS = {name: number for number, name in peel_decode.KINDS.items()}
 with open(os.path.join(DIRECTORY, "manifest.json"), encoding="utf-8") as file:
@@ -98,6 +99,40 @@ def forged(path, target, offset):
         data[at + 28:at + 32] = struct.pack("<I", crc32c(seed, data[at:at + 28]))
         words += bytes(data[at + 28:at + 32])
     return data
+
+
+class Parts(unittest.TestCase):
+    """The decoder's own hashes and codecs, against published vectors."""
+
+    def test_blake3(self):
+        key = b"whats the Elvish word for friend"
+        pattern = bytes(i % 251 for i in range(102400))
+        for size, plain, keyed in (
+                (0, "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262",
+                 "92b2b75604ed3c761f9d6f62392c8a9227ad0ea3f09573e783f1498a4ed60d26"),
+                (3073, "7124b49501012f81cc7f11ca069ec9226cecb8a2c850cfe644e327d22d3e1cd3",
+                 "68dede9bef00ba89e43f31a6825f4cf433389fedae75c04ee9f0cf16a427c95a"),
+                (102400, "bc3e3d41a1146b069abffad3c0d44860cf664390afce4d9661f7902e7943e085",
+                 "1c35d1a5811083fd7119f5d5d1ba027b4d01c0c6c49fb6ff2cf75393ea5db4a7")):
+            other = bytes(size)  # beside another message of the same length
+            self.assertEqual(hash_many([other, pattern[:size]])[1].hex(), plain)
+            self.assertEqual(hash_many([pattern[:size], other], key)[0].hex(), keyed)
+
+    def test_crc32c(self):
+        self.assertEqual(crc32c(b"1234", b"56789"), 0xE3069283)
+
+    def test_lz4(self):
+        self.assertEqual(plain_bytes(2, 1, b"\x1fa\x01\x00\x00\x50bcdef", 25), b"a" * 20 + b"bcdef")
+        for broken in (b"\xff", b"\x1fa\x02\x00\x00", b"\x1fa\x01", b"\x50abc", b"\x1fa\x01\x00\xff\xff\xff"):
+            with self.assertRaises(Damage):
+                plain_bytes(2, 1, broken, 25)
+
+    def test_byte_planes_and_unknown_codecs(self):
+        self.assertEqual(plain_bytes(5, 2, b"\x90acegbdfhx", 9), b"abcdefghx")  # one LZ4 run of literals
+        with self.assertRaises(Damage):
+            plain_bytes(3, 1, b"no frame", 9)
+        with self.assertRaises(Unsupported):
+            plain_bytes(6, 1, b"x", 1)
 
 
 class Files(unittest.TestCase):
