@@ -26,9 +26,10 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "${CPACK_PACKAGE_DESCRIPTION_SUMMARY}
- Peel records every state of a working file, such as an HDF5 file, in one
- append-only history beside it: each commit adds what changed. Any revision
- can be read, compared and restored at any time, and histories travel to
- other machines over encrypted connections with both ends pinned.")
+set(CPACK_PACKAGE_DESCRIPTION "Peel records every state of a working file, such as an HDF5 file, in one
+append-only history beside it: each commit adds what changed. Any revision
+can be read, compared and restored at any time, and histories travel to
+other machines over encrypted connections with both ends pinned.")
+# The package holds the command; headers and libraries are for `cmake --install`.
+set(CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};peel;Unspecified;/")
 include(CPack)
