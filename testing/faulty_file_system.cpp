@@ -102,6 +102,7 @@ struct FaultyFileSystem::Machine {
   };
   std::optional<Injection> injection;
   bool injected = false;
+  std::array<bool, calls> refused{};
   Names names, durable_names;
   std::vector<NameChange> unsynced_names;
 
@@ -112,6 +113,7 @@ struct FaultyFileSystem::Machine {
     if (off()) return powered_off();
     if (changing) ++changes;
     const auto n = ++count[static_cast<std::size_t>(call)];
+    if (refused[static_cast<std::size_t>(call)]) return Error::from_errno(EIO, "refused");
     if (injection && injection->call == call && injection->at == n) {
       const int error = injection->error;
       injection.reset();
@@ -281,6 +283,7 @@ void FaultyFileSystem::fail_call(Call call, std::uint64_t nth, int error) {
   machine_->injected = false;
   machine_->injection = Machine::Injection{call, calls_of(call) + nth, error};
 }
+void FaultyFileSystem::refuse(Call call) { machine_->refused[static_cast<std::size_t>(call)] = true; }
 bool FaultyFileSystem::failed() const { return machine_->injected; }
 std::uint64_t FaultyFileSystem::calls_of(Call call) const { return machine_->count[static_cast<std::size_t>(call)]; }
 void FaultyFileSystem::set_capacity(std::uint64_t bytes) { machine_->capacity = bytes; }

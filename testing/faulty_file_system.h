@@ -53,6 +53,8 @@ class FaultyFileSystem final : public FileSystem {
   void sync_everything();
   // The nth call of its kind from now on (1: the next) fails with this errno. One at a time.
   void fail_call(Call call, std::uint64_t nth, int error);
+  // From now on every call of this kind fails with EIO.
+  void refuse(Call call);
   // Whether the call that fail_call asked for came.
   bool failed() const;
   std::uint64_t calls_of(Call call) const;

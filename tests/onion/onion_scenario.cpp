@@ -23,7 +23,11 @@ Buffer sample(std::uint64_t seed, std::size_t size) {
   return random_bytes(random, size);
 }
 
-// Numbers of revisions of the history that `import_step` brings.
+Step random_scan_step(std::uint64_t seed, std::size_t size, const std::string& note) {
+  return [=](World& world) { return commit_scan_step(sample(seed, size), note)(world); };
+}
+
+// Number of revisions of the history that `import_step` brings.
 constexpr std::uint64_t foreign_revisions = 4;
 
 // The other side of an import, made once: the same for every run.
@@ -226,9 +230,9 @@ Step commit_writes_step(std::uint64_t seed, std::string note) {
 std::vector<Scenario> all_scenarios(std::uint64_t seed) {
   const auto history = [seed](int commits) { return [=](World& world) { prepare_history(world, seed, commits); }; };
   std::vector<Scenario> all;
-  all.push_back({"create", {}, {create_onion, commit_scan_step(sample(seed, 20'000), "first")}});
+  all.push_back({"create", {}, {create_onion, random_scan_step(seed, 20'000, "first")}});
   all.push_back({"commits", history(2),
-                 {commit_scan_step(sample(seed + 1, 40'000), "scan"), commit_writes_step(seed, "writes"), commit_writes_step(seed + 1, "more writes"),
+                 {random_scan_step(seed + 1, 40'000, "scan"), commit_writes_step(seed, "writes"), commit_writes_step(seed + 1, "more writes"),
                   commit_scan_step(sample(seed + 2, 9'000), "side", "side")}});
   all.push_back({"processes", history(2),
                  {commit_writes_step(seed, "a"), by_another_process(commit_writes_step(seed + 1, "b")), by_another_process(commit_writes_step(seed + 2, "c"))}});
@@ -249,8 +253,8 @@ std::vector<Scenario> all_scenarios(std::uint64_t seed) {
                    prepare_history(world, seed, 3);
                    leave_torn_tail(world, seed);
                  },
-                 {commit_writes_step(seed, "over the torn one"), commit_scan_step(sample(seed + 3, 50'000), "next"), commit_writes_step(seed + 1, "last")}});
-  all.push_back({"large", history(1), {commit_scan_step(sample(seed + 4, 9'500'000), "several writes"), commit_writes_step(seed, "small")}});
+                 {commit_writes_step(seed, "over the torn one"), random_scan_step(seed + 3, 50'000, "next"), commit_writes_step(seed + 1, "last")}});
+  all.push_back({"large", history(1), {random_scan_step(seed + 4, 8'600'000, "several writes"), commit_writes_step(seed, "small")}});
   return all;
 }
 
