@@ -20,7 +20,10 @@ Result<Staging> Staging::open(FileSystem& fs, const std::string& path, std::uint
   s.path_ = path;
   s.quota_ = quota;
   auto existing = fs.open(path, OpenMode::read_write);
-  if (!existing && existing.error().kind() == ErrorKind::not_found) existing = fs.open(path, OpenMode::create_new, 0600);
+  if (!existing && existing.error().kind() == ErrorKind::not_found) {
+    existing = fs.open(path, OpenMode::create_new, 0600);
+    if (existing) PEEL_CHECK(fs.sync_directory_of(path), path);  // what is staged survives only under a name that does
+  }
   if (!existing) return std::move(existing.error());
   s.file_ = std::move(existing).value();
   auto locked = s.file_->lock(false);
