@@ -61,7 +61,7 @@ TEST_F(Damage, FlippedBytes) {
   std::mt19937 random(20);
   for (const bool latest : {false, true}) {
     const MemorySource whole = rich_file(dir_ / "x.h5", {.latest = latest});
-    for (int round = 0; round < 120; ++round) {
+    for (int round = 0; round < 90; ++round) {
       MemorySource damaged = whole;
       const int flips = 1 + static_cast<int>(random() % 4);
       for (int i = 0; i < flips; ++i) {
