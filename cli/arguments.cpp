@@ -68,7 +68,7 @@ std::string nearest(std::string_view word, const std::vector<std::string_view>& 
 
 // One pass over argv.
 class Parser {
- public:
+public:
   explicit Parser(const std::vector<std::string>& words) : words_(words) {}
 
   Result<Arguments> run() {
@@ -87,9 +87,10 @@ class Parser {
     return finish();
   }
 
- private:
+private:
   Error wrong(const std::string& what) const {
-    const std::string ask = out_.command_ == nullptr ? "peel help" : std::string("peel ") + out_.command_->name + " --help";
+    const std::string ask =
+        out_.command_ == nullptr ? "peel help" : std::string("peel ") + out_.command_->name + " --help";
     return fail(ErrorKind::usage, what + " (see: " + ask + ")");
   }
 
@@ -103,7 +104,8 @@ class Parser {
     std::vector<std::string_view> names;
     for (const Command* command : all_commands()) names.emplace_back(command->name);
     const std::string meant = nearest(word, names);
-    return wrong("unknown command " + escape_for_terminal(word) + (meant.empty() ? "" : "; did you mean " + meant + "?"));
+    return wrong("unknown command " + escape_for_terminal(word) +
+                 (meant.empty() ? "" : "; did you mean " + meant + "?"));
   }
 
   Status take_long(const std::string& word) {

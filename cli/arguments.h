@@ -19,7 +19,7 @@
 namespace peel::cli {
 
 class Arguments {
- public:
+public:
   const Command& command() const { return *command_; }
   // The flag or option was given. Never true for one that the command does not have.
   bool has(std::string_view name) const;
@@ -38,7 +38,7 @@ class Arguments {
   // 90s, 15m, 12h, 30d, 2w as nanoseconds.
   Result<std::optional<std::int64_t>> duration_ns(std::string_view name) const;
 
- private:
+private:
   friend class Parser;
   struct Given {
     const Option* option;

@@ -9,7 +9,8 @@ std::span<const Command* const> all_commands() {
   // Pointers into the constant tables; filled once, at the first question.
   static const std::vector<const Command*> all = [] {
     std::vector<const Command*> out;
-    for (const auto part : {history_commands(), sharing_commands(), trust_commands(), help_commands()})
+    for (const auto part :
+         {history_commands(), history_change_commands(), sharing_commands(), trust_commands(), help_commands()})
       for (const Command& command : part) out.push_back(&command);
     return out;
   }();

@@ -78,8 +78,8 @@ struct Command {
   std::span<const JsonKey> json;  // empty: the command has no --json
   std::span<const Example> examples;
   std::span<const ExitNote> exits;
-  bool names_onion = false;      // accepts --onion PATH
-  const char* alias = nullptr;   // another accepted name
+  bool names_onion = false;     // accepts --onion PATH
+  const char* alias = nullptr;  // another accepted name
   const char* alias2 = nullptr;
   Result<int> (*run)(Context&);  // the exit code, or an error that has one
 };
@@ -90,6 +90,7 @@ std::span<const Command* const> all_commands();
 const Command* find_command(std::string_view name);
 
 std::span<const Command> history_commands();
+std::span<const Command> history_change_commands();
 std::span<const Command> sharing_commands();
 std::span<const Command> trust_commands();  // groups trust and server
 std::span<const Command> help_commands();

@@ -42,12 +42,16 @@ std::string help_words() {
 std::string words_for(Completes completes) {
   switch (completes) {
     case Completes::command:
-    case Completes::topic: return help_words();
-    case Completes::permission: return "read append write admin";
-    case Completes::shell: return "bash zsh fish";
+    case Completes::topic:
+      return help_words();
+    case Completes::permission:
+      return "read append write admin";
+    case Completes::shell:
+      return "bash zsh fish";
     case Completes::nothing:
     case Completes::file:
-    case Completes::directory: return {};
+    case Completes::directory:
+      return {};
   }
   return {};
 }
@@ -65,7 +69,8 @@ std::string bash_reply(Completes completes) {
   const std::string words = words_for(completes);
   if (!words.empty()) return "mapfile -t COMPREPLY < <(compgen -W " + quoted(words) + " -- \"$word\")";
   if (completes == Completes::file) return "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$word\")";
-  if (completes == Completes::directory) return "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$word\")";
+  if (completes == Completes::directory)
+    return "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$word\")";
   return "COMPREPLY=()";
 }
 
@@ -97,11 +102,13 @@ std::string bash_script() {
     std::string pattern;
     for (const char* name : names_of(*command)) pattern += (pattern.empty() ? "" : "|") + std::string(name);
     std::string options;
-    for (const Option* option : options_of(*command)) options += (options.empty() ? "--" : " --") + std::string(option->name);
+    for (const Option* option : options_of(*command))
+      options += (options.empty() ? "--" : " --") + std::string(option->name);
     out += "    " + pattern + ")\n";
     if (const std::string cases = bash_value_cases(*command); !cases.empty())
       out += "      case $previous in\n" + cases + "      esac\n";
-    out += "      if [[ $word == -* ]]; then mapfile -t COMPREPLY < <(compgen -W " + quoted(options) + " -- \"$word\"); return; fi\n";
+    out += "      if [[ $word == -* ]]; then mapfile -t COMPREPLY < <(compgen -W " + quoted(options) +
+           " -- \"$word\"); return; fi\n";
     Completes operand = Completes::nothing;
     for (const Operand& o : command->operands)
       if (o.completes != Completes::nothing) operand = o.completes;
@@ -171,8 +178,8 @@ std::string zsh_script() {
     for (const Operand& operand : command->operands) {
       ++place;
       const std::string where = operand.repeats ? "*" : std::to_string(place);
-      out += " \\\n        " + quoted(where + (operand.required || operand.repeats ? ":" : "::") + zsh_text(operand.name) + ":" +
-                                      zsh_action(operand.completes));
+      out += " \\\n        " + quoted(where + (operand.required || operand.repeats ? ":" : "::") +
+                                      zsh_text(operand.name) + ":" + zsh_action(operand.completes));
     }
     out += ";;\n";
   }

@@ -22,7 +22,7 @@ namespace peel::cli {
 
 // Standard output.
 class Output {
- public:
+public:
   explicit Output(const Cancel& cancel) : cancel_(cancel) {}
   // A line of text.
   void line(std::string_view text);
@@ -32,7 +32,7 @@ class Output {
   // Past the collected text, which is written first.
   Status write_through(Bytes data);
 
- private:
+private:
   Status write_all(std::string_view text);
 
   const Cancel& cancel_;
@@ -42,7 +42,7 @@ class Output {
 
 // Standard error.
 class Messages {
- public:
+public:
   Messages(bool quiet, bool verbose, bool trace)
       : quiet_(quiet), verbose_(verbose), trace_(trace), start_(std::chrono::steady_clock::now()) {}
   void error(std::string_view text) const;    // "peel: TEXT"
@@ -53,13 +53,13 @@ class Messages {
   bool quiet() const { return quiet_; }
   bool verbose() const { return verbose_; }
 
- private:
+private:
   bool quiet_, verbose_, trace_;
   std::chrono::steady_clock::time_point start_;
 };
 
 class Context {
- public:
+public:
   Context(Arguments arguments_in, const Cancel& cancel_in)
       : arguments(std::move(arguments_in)),
         out(cancel_in),

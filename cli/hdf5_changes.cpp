@@ -133,10 +133,12 @@ Result<std::optional<Hdf5Outcome>> changes_of(const Context& context, const Onio
 }
 
 void print_changes(Output& out, const Hdf5Outcome& outcome, const char* indent) {
-  if (outcome.state == Hdf5Outcome::State::failed) out.line(indent + ("HDF5 not compared: " + escape_for_terminal(outcome.why)));
+  if (outcome.state == Hdf5Outcome::State::failed)
+    out.line(indent + ("HDF5 not compared: " + escape_for_terminal(outcome.why)));
   if (outcome.state != Hdf5Outcome::State::compared) return;
   for (const hdf5::Change& change : outcome.diff.changes) out.line(indent + change_line(change));
-  if (!outcome.diff.complete) out.line(indent + ("... and more: " + escape_for_terminal(outcome.diff.incomplete_because)));
+  if (!outcome.diff.complete)
+    out.line(indent + ("... and more: " + escape_for_terminal(outcome.diff.incomplete_because)));
 }
 
 }  // namespace peel::cli

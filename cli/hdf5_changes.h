@@ -17,12 +17,14 @@ namespace peel::cli {
 
 // A revision as a Source. The reader must outlive it.
 class RevisionSource final : public Source {
- public:
+public:
   explicit RevisionSource(const Reader& reader) : reader_(reader) {}
   std::uint64_t size() const override { return reader_.size(); }
-  Result<std::size_t> read_at(std::uint64_t offset, MutableBytes out) const override { return reader_.read(offset, out); }
+  Result<std::size_t> read_at(std::uint64_t offset, MutableBytes out) const override {
+    return reader_.read(offset, out);
+  }
 
- private:
+private:
   const Reader& reader_;
 };
 

@@ -64,7 +64,10 @@ void write_table(JsonWriter& json, const Command* only) {
   for (const Topic& topic : topics()) json.string(topic.name);
   json.end_array().key("exit_codes").begin_array();
   for (const ExitNote& note : exit_codes())
-    json.begin_object().integer("code", static_cast<std::uint64_t>(note.code)).string("meaning", note.meaning).end_object();
+    json.begin_object()
+        .integer("code", static_cast<std::uint64_t>(note.code))
+        .string("meaning", note.meaning)
+        .end_object();
   json.end_array().end_object();
 }
 
@@ -139,7 +142,8 @@ Result<int> run_bench(Context& context) {
     return 0;
   }
   if (std::find(benches.begin(), benches.end(), *table) == benches.end())
-    return fail(ErrorKind::not_found, "no bench " + escape_for_terminal(*table) + " beside this program (see: peel bench)");
+    return fail(ErrorKind::not_found,
+                "no bench " + escape_for_terminal(*table) + " beside this program (see: peel bench)");
   PEEL_CHECK(context.out.flush(), "");
   const std::string program = (folder / ("bench_" + *table)).string();
   std::string check = "--check";

@@ -54,27 +54,45 @@ constexpr Example version_examples[] = {{"peel version", ""}};
 constexpr Operand bench_operands[] = {{"TABLE", "a table of docs/BENCHMARKS.md; without it they are listed", false}};
 constexpr Option bench_options[] = {{"check", 0, nullptr, "run every row once for correctness, without timing"}};
 constexpr Example bench_examples[] = {{"peel bench write", "run the bench that makes the table \"write\""}};
-constexpr ExitNote bench_exits[] = {{3, "no such bench beside this program: they are built from source, not installed"}};
+constexpr ExitNote bench_exits[] = {
+    {3, "no such bench beside this program: they are built from source, not installed"}};
 
+// clang-format off: fields that belong together share a line
 constexpr Command table[] = {
-    {.name = "help", .group = Group::help,
+    {.name = "help",
+     .group = Group::help,
      .summary = "explain a command or a topic",
      .description =
          "Without TOPIC lists the commands. The man pages, the completion scripts and this help are made from the same "
          "table.",
-     .operands = help_operands, .options = help_options, .json = help_json, .examples = help_examples, .exits = {},
+     .operands = help_operands,
+     .options = help_options,
+     .json = help_json,
+     .examples = help_examples,
+     .exits = {},
      .run = run_help},
-    {.name = "version", .group = Group::help,
+    {.name = "version",
+     .group = Group::help,
      .summary = "print the version",
      .description = "With -v also what this processor runs.",
-     .operands = {}, .options = {}, .json = version_json, .examples = version_examples, .exits = {},
+     .operands = {},
+     .options = {},
+     .json = version_json,
+     .examples = version_examples,
+     .exits = {},
      .run = run_version},
-    {.name = "bench", .group = Group::help,
+    {.name = "bench",
+     .group = Group::help,
      .summary = "run a bench, or list them",
      .description = "Benches are programs beside this one in a build directory.",
-     .operands = bench_operands, .options = bench_options, .json = {}, .examples = bench_examples,
-     .exits = bench_exits, .run = run_bench},
+     .operands = bench_operands,
+     .options = bench_options,
+     .json = {},
+     .examples = bench_examples,
+     .exits = bench_exits,
+     .run = run_bench},
 };
+// clang-format on
 
 constexpr Option globals[] = {
     {"quiet", 'q', nullptr, "only errors and what was asked for"},
@@ -119,14 +137,16 @@ constexpr Topic topic_table[] = {
      "Every connection is encrypted, and both ends must know each other's key.\n\n"
      "The short way: on the server, `peel invite --address HOST:PORT --allow write` prints one line. Whoever runs "
      "`peel join LINE --name lab` on another machine is in; both keys are pinned.\n\n"
-     "The long way: `peel id` on each machine prints its fingerprint; `peel trust FINGERPRINT --name NAME --allow write` "
+     "The long way: `peel id` on each machine prints its fingerprint; `peel trust FINGERPRINT --name NAME --allow "
+     "write` "
      "on the other one accepts it.\n\n"
      "Rights are read, append (fast-forward pushes), write (also new histories and branch changes) and admin, each for "
      "a prefix of names. `peel untrust NAME` ends all of it at once. Keys and trust live in $PEEL_CONFIG_DIR, else "
      "$XDG_CONFIG_HOME/peel, else ~/.config/peel."},
     {"json", "the --json documents",
      "A reading command with --json prints exactly one JSON document on standard output. Keys never change their "
-     "meaning; new ones may come. The keys of a command are listed in its help; absent keys are marked \"?\". Errors go "
+     "meaning; new ones may come. The keys of a command are listed in its help; absent keys are marked \"?\". Errors "
+     "go "
      "to standard error, and the exit code tells.\n\n"
      "Times are UTC with nanoseconds; sizes are bytes. Ids are 64 hexadecimal digits. Bytes of a name that are not "
      "UTF-8 appear as the lone surrogates U+DC80 to U+DCFF, as in Python's surrogateescape.\n\n"
@@ -158,11 +178,16 @@ std::span<const Topic> topics() { return topic_table; }
 
 const char* group_title(Group group) {
   switch (group) {
-    case Group::history: return "History of a file";
-    case Group::sharing: return "Sharing";
-    case Group::trust: return "Trust";
-    case Group::server: return "Server";
-    case Group::help: return "Help";
+    case Group::history:
+      return "History of a file";
+    case Group::sharing:
+      return "Sharing";
+    case Group::trust:
+      return "Trust";
+    case Group::server:
+      return "Server";
+    case Group::help:
+      return "Help";
   }
   return "";
 }

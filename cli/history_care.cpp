@@ -156,14 +156,17 @@ Result<int> run_verify(Context& context) {
   } else {
     for (const Damage& damage : report.repaired)
       context.out.line(shown(named.paths) + ": repaired: " + damage_text(damage));
-    for (const Damage& damage : report.damage) context.out.line(shown(named.paths) + ": DAMAGED: " + damage_text(damage));
+    for (const Damage& damage : report.damage)
+      context.out.line(shown(named.paths) + ": DAMAGED: " + damage_text(damage));
     context.report(shown(named.paths) + ": " + (report.damage.empty() ? "sound, " : "damaged, ") +
-                   counted(report.revisions, "revision", "revisions") + ", " + counted(report.chunks, "chunk", "chunks") +
-                   ", " + size_text(report.bytes) + (options.deep ? " decoded and hashed" : " checked"));
+                   counted(report.revisions, "revision", "revisions") + ", " +
+                   counted(report.chunks, "chunk", "chunks") + ", " + size_text(report.bytes) +
+                   (options.deep ? " decoded and hashed" : " checked"));
   }
   if (report.damage.empty()) return 0;
-  return fail(ErrorKind::corrupt, shown(named.paths) + ": " + counted(report.damage.size(), "damaged place", "damaged places") +
-                                      "; mend it from a copy with: peel verify " + shown(named.paths) + " --repair-from URL");
+  return fail(ErrorKind::corrupt,
+              shown(named.paths) + ": " + counted(report.damage.size(), "damaged place", "damaged places") +
+                  "; mend it from a copy with: peel verify " + shown(named.paths) + " --repair-from URL");
 }
 
 }  // namespace peel::cli

@@ -45,10 +45,14 @@ Result<Hdf5Outcome> compare_inside(const Context& context, const NamedOnion& nam
 
 std::string hdf5_word(const Context& context, const Hdf5Outcome& outcome) {
   switch (outcome.state) {
-    case Hdf5Outcome::State::off: return context.arguments.has("no-hdf5") ? "off" : "none";
-    case Hdf5Outcome::State::no_hdf5: return "none";
-    case Hdf5Outcome::State::compared: return "compared";
-    case Hdf5Outcome::State::failed: return outcome.why;
+    case Hdf5Outcome::State::off:
+      return context.arguments.has("no-hdf5") ? "off" : "none";
+    case Hdf5Outcome::State::no_hdf5:
+      return "none";
+    case Hdf5Outcome::State::compared:
+      return "compared";
+    case Hdf5Outcome::State::failed:
+      return outcome.why;
   }
   return "none";
 }

@@ -23,7 +23,7 @@ constexpr std::uint32_t hdf5_items_max = 200;
 
 // Ancestors of a revision, newest first: parents always have smaller numbers.
 class Ancestors {
- public:
+public:
   Ancestors(const Onion& onion, std::uint64_t from) : onion_(onion) { waiting_.insert(from); }
 
   Result<std::optional<RevisionInfo>> next() {
@@ -36,14 +36,14 @@ class Ancestors {
     return std::optional(std::move(revision));
   }
 
- private:
+private:
   const Onion& onion_;
   std::set<std::uint64_t> waiting_;
 };
 
 // Every revision of the onion, newest first.
 class Everything {
- public:
+public:
   static Result<Everything> of(const Onion& onion) {
     PEEL_TRY(const auto list, onion.list(), "");
     return Everything(onion, list);
@@ -56,7 +56,7 @@ class Everything {
     return std::optional(std::move(revision));
   }
 
- private:
+private:
   Everything(const Onion& onion, std::span<const RevisionSummary> list) : onion_(onion), left_(list) {}
   const Onion& onion_;
   std::span<const RevisionSummary> left_;
@@ -86,15 +86,22 @@ Result<std::optional<Hdf5Outcome>> added_in_root(const Context& context, const O
   outcome.state = Hdf5Outcome::State::compared;
   for (const hdf5::Object& object : listing->objects)
     if (object.path == dataset || object.path.rfind(dataset + "/", 0) == 0)
-      outcome.diff.changes.push_back({.path = object.path, .attribute = {}, .object = object.kind,
-                                      .what = hdf5::What::added, .before = {}, .after = object.type,
-                                      .changed = {}, .total = 0, .max_difference = {}, .note = {}});
+      outcome.diff.changes.push_back({.path = object.path,
+                                      .attribute = {},
+                                      .object = object.kind,
+                                      .what = hdf5::What::added,
+                                      .before = {},
+                                      .after = object.type,
+                                      .changed = {},
+                                      .total = 0,
+                                      .max_difference = {},
+                                      .note = {}});
   return std::optional(std::move(outcome));
 }
 
 // Gets the entries one by one, and prints or writes them at once: a long history is never held in memory.
 class EntrySink {
- public:
+public:
   EntrySink(Context& context, const NamedOnion& named) : context_(context), names_(named.onion) {
     if (!context.json) return;
     json_.begin_object();
@@ -124,7 +131,7 @@ class EntrySink {
 
   std::uint64_t count() const { return count_; }
 
- private:
+private:
   void print(const Entry& entry) {
     context_.out.line(revision_line(entry.revision, names_));
     for (const std::string& line : note_lines(entry.revision.meta.note)) context_.out.line("    " + line);
@@ -138,8 +145,8 @@ class EntrySink {
 };
 
 template <class Walk>
-Status log_dataset(const Context& context, const Onion& onion, Walk walk, std::uint64_t most, const std::string& dataset,
-                   EntrySink& sink) {
+Status log_dataset(const Context& context, const Onion& onion, Walk walk, std::uint64_t most,
+                   const std::string& dataset, EntrySink& sink) {
   Progress progress(context, "comparing");
   for (std::uint64_t looked_at = 0; sink.count() < most; ++looked_at) {
     PEEL_CHECK(context.cancel.check(), "");
@@ -190,7 +197,9 @@ Status log_all(const Context& context, const Onion& onion, Walk walk, std::uint6
     if (!revision) break;
     first.push_back({std::move(*revision), {}});
     if (short_list && first.size() <= hdf5_revisions_max) continue;
-    if (short_list) context.messages.detail("more than " + std::to_string(hdf5_revisions_max) + " revisions: not looking inside; use -n");
+    if (short_list)
+      context.messages.detail("more than " + std::to_string(hdf5_revisions_max) +
+                              " revisions: not looking inside; use -n");
     short_list = false;
     for (const Entry& entry : first) sink.add(entry);
     first.clear();
@@ -242,7 +251,8 @@ Status log_one_of_many(Context& context, const workspace::Paths& paths, JsonWrit
   }
   const RefNames names(onion);
   if (!context.json) {
-    context.out.line(shown(paths) + "  " + counted(onion.revision_count(), "revision", "revisions") + ", " + size_text(bytes));
+    context.out.line(shown(paths) + "  " + counted(onion.revision_count(), "revision", "revisions") + ", " +
+                     size_text(bytes));
     if (head) context.out.line("  " + revision_line(*head, names));
     return {};
   }
@@ -273,7 +283,8 @@ Result<int> log_directory(Context& context, const std::string& directory) {
   if (context.json) context.document(std::move(json));
   if (all.empty()) context.report("no histories here; begin one with: peel commit FILE");
   if (failed > 0)
-    return fail(ErrorKind::partial, counted(failed, "history", "histories") + " of " + count_text(all.size()) + " not read");
+    return fail(ErrorKind::partial,
+                counted(failed, "history", "histories") + " of " + count_text(all.size()) + " not read");
   return 0;
 }
 

@@ -16,17 +16,18 @@ Result<Digest> plain_blake3(const Context& context, const Reader& reader, const 
   Progress progress(context, doing);
   codec::Hasher hasher;
   static constexpr std::array<std::byte, 65536> zeros{};
-  const Status read = reader.stream(0, reader.size(), [&](std::uint64_t offset, Bytes data, std::uint64_t hole) -> Status {
-    PEEL_CHECK(context.cancel.check(), "");
-    hasher.update(data);
-    for (std::uint64_t left = hole; left > 0;) {
-      const std::uint64_t now = std::min<std::uint64_t>(left, zeros.size());
-      hasher.update(Bytes(zeros).first(static_cast<std::size_t>(now)));
-      left -= now;
-    }
-    progress.update(offset, reader.size());
-    return {};
-  });
+  const Status read =
+      reader.stream(0, reader.size(), [&](std::uint64_t offset, Bytes data, std::uint64_t hole) -> Status {
+        PEEL_CHECK(context.cancel.check(), "");
+        hasher.update(data);
+        for (std::uint64_t left = hole; left > 0;) {
+          const std::uint64_t now = std::min<std::uint64_t>(left, zeros.size());
+          hasher.update(Bytes(zeros).first(static_cast<std::size_t>(now)));
+          left -= now;
+        }
+        progress.update(offset, reader.size());
+        return {};
+      });
   PEEL_CHECK(read, doing);
   return hasher.finish();
 }
@@ -113,10 +114,14 @@ namespace {
 
 const char* kind_word(RefKind kind) {
   switch (kind) {
-    case RefKind::branch: return "branch";
-    case RefKind::tag: return "tag";
-    case RefKind::remote: return "remote";
-    case RefKind::setting: return "setting";
+    case RefKind::branch:
+      return "branch";
+    case RefKind::tag:
+      return "tag";
+    case RefKind::remote:
+      return "remote";
+    case RefKind::setting:
+      return "setting";
   }
   return "?";
 }
@@ -142,7 +147,10 @@ Result<int> run_reflog(Context& context) {
     json.begin_object().string("kind", kind_word(entry.kind)).string("name", entry.name);
     if (!entry.before.is_zero()) json.string("before", to_hex(entry.before));
     if (!entry.after.is_zero()) json.string("after", to_hex(entry.after));
-    json.string("time", utc_time_text(entry.time_ns)).string("who", entry.who).string("reason", entry.reason).end_object();
+    json.string("time", utc_time_text(entry.time_ns))
+        .string("who", entry.who)
+        .string("reason", entry.reason)
+        .end_object();
   }
   json.end_array().end_object();
   if (context.json) context.document(std::move(json));

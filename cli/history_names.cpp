@@ -14,7 +14,8 @@ std::vector<Ref> sorted_refs(const Onion& onion, std::initializer_list<RefKind> 
   std::vector<Ref> out;
   for (Ref& ref : onion.refs())
     if (std::find(kinds.begin(), kinds.end(), ref.kind) != kinds.end()) out.push_back(std::move(ref));
-  std::sort(out.begin(), out.end(), [](const Ref& a, const Ref& b) { return std::pair(a.kind, a.name) < std::pair(b.kind, b.name); });
+  std::sort(out.begin(), out.end(),
+            [](const Ref& a, const Ref& b) { return std::pair(a.kind, a.name) < std::pair(b.kind, b.name); });
   return out;
 }
 
@@ -27,7 +28,8 @@ Result<std::optional<RevisionInfo>> target_of(const Onion& onion, const Ref& ref
 
 // "main  @4 3f2a9c01b2d4", or the id alone where the revision is not here.
 std::string ref_text(const Ref& ref, const std::optional<RevisionInfo>& revision) {
-  return shown(ref.name) + "  " + (revision ? revision_name(*revision) : short_hex(ref.target) + " (not in this history)");
+  return shown(ref.name) + "  " +
+         (revision ? revision_name(*revision) : short_hex(ref.target) + " (not in this history)");
 }
 
 Result<int> list_branches(Context& context) {
@@ -97,7 +99,8 @@ Result<int> run_branch(Context& context) {
   if (!changes) return list_branches(context);
   if (context.json) return json_is_for_lists("branch");
   if (name && (doomed || !renamed.empty()))
-    return fail(ErrorKind::usage, "NAME makes a branch; leave it out with --delete and --rename (see: peel branch --help)");
+    return fail(ErrorKind::usage,
+                "NAME makes a branch; leave it out with --delete and --rename (see: peel branch --help)");
   PEEL_TRY(NamedOnion named, open_named(context, Access::write), "");
   const std::string file = shown(named.paths);
   if (doomed) {
@@ -108,7 +111,8 @@ Result<int> run_branch(Context& context) {
     context.report(file + ": branch " + shown(renamed[0]) + " is now " + shown(renamed[1]));
   } else {
     PEEL_CHECK(workspace::create_branch(named.onion, *name, context.arguments.operand_or(2, "")), file);
-    context.report(file + ": branch " + shown(*name) + " made; work on it after: peel switch " + file + " " + shown(*name));
+    context.report(file + ": branch " + shown(*name) + " made; work on it after: peel switch " + file + " " +
+                   shown(*name));
   }
   return 0;
 }
@@ -118,7 +122,8 @@ Result<int> run_tag(Context& context) {
   const auto doomed = context.arguments.value("delete");
   if (!name && !doomed) return list_tags(context);
   if (context.json) return json_is_for_lists("tag");
-  if (name && doomed) return fail(ErrorKind::usage, "NAME makes a tag; leave it out with --delete (see: peel tag --help)");
+  if (name && doomed)
+    return fail(ErrorKind::usage, "NAME makes a tag; leave it out with --delete (see: peel tag --help)");
   PEEL_TRY(NamedOnion named, open_named(context, Access::write), "");
   const std::string file = shown(named.paths);
   if (doomed) {

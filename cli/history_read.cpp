@@ -64,9 +64,9 @@ Result<int> run_export(Context& context) {
   workspace::ExportRequest request;
   request.force = context.arguments.has("force");
   request.run = {.cancel = &context.cancel, .progress = progress.function()};
-  const Result<workspace::ExportReport> report =
-      history ? workspace::export_onion(named.paths, *output, request)
-              : workspace::export_revision(named.onion, rev, *output, request);
+  const Result<workspace::ExportReport> report = history
+                                                     ? workspace::export_onion(named.paths, *output, request)
+                                                     : workspace::export_revision(named.onion, rev, *output, request);
   if (!report) return Error(report.error());
   progress.clear();
   if (history)
@@ -80,7 +80,8 @@ Result<int> run_export(Context& context) {
 Result<int> run_cat(Context& context) {
   PEEL_TRY(const auto offset, context.arguments.size("offset"), "");
   PEEL_TRY(const auto length, context.arguments.size("length"), "");
-  PEEL_CHECK(cat_revision(context, context.arguments.operand_or(1, ""), offset.value_or(0), length.value_or(~0ull)), "");
+  PEEL_CHECK(cat_revision(context, context.arguments.operand_or(1, ""), offset.value_or(0), length.value_or(~0ull)),
+             "");
   return 0;
 }
 

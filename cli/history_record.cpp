@@ -46,8 +46,9 @@ void warn_about(const Context& context, const workspace::Paths& paths, const wor
   if (report.unhealthy)
     context.messages.warning(shown(paths) + ": " + *report.unhealthy + "; recorded all the same, labelled unhealthy");
   if (report.torn)
-    context.messages.warning(shown(paths) + ": kept changing while it was read; recorded, labelled torn: commit again when "
-                                            "its writer is done");
+    context.messages.warning(shown(paths) +
+                             ": kept changing while it was read; recorded, labelled torn: commit again when "
+                             "its writer is done");
 }
 
 std::string recorded_text(const workspace::Paths& paths, const workspace::CommitReport& report) {
@@ -103,7 +104,8 @@ Result<int> run_commit(Context& context) {
   json.end_array().end_object();
   if (context.json) context.document(std::move(json));
   if (failed > 0)
-    return fail(ErrorKind::partial, std::to_string(failed) + " of " + std::to_string(names.size()) + " files not recorded");
+    return fail(ErrorKind::partial,
+                std::to_string(failed) + " of " + std::to_string(names.size()) + " files not recorded");
   return 0;
 }
 
@@ -111,7 +113,8 @@ Result<int> run_snapshot(Context& context) {
   PEEL_TRY(const workspace::Paths paths, paths_of(context), "");
   Progress progress(context, shown(paths) + ": recording");
   PEEL_TRY(const workspace::SnapshotReport report,
-           workspace::snapshot(paths, context.arguments.operand_or(1, ""), commit_request(context, paths, progress)), "");
+           workspace::snapshot(paths, context.arguments.operand_or(1, ""), commit_request(context, paths, progress)),
+           "");
   progress.clear();
   warn_about(context, paths, report);
   context.report(shown(paths) + ": " + revision_name(report.result.revision) + " tagged " + shown(report.tag));
@@ -122,9 +125,12 @@ namespace {
 
 const char* writer_word(workspace::Writer writer) {
   switch (writer) {
-    case workspace::Writer::no: return "no";
-    case workspace::Writer::yes: return "yes";
-    case workspace::Writer::unknown: return "unknown";
+    case workspace::Writer::no:
+      return "no";
+    case workspace::Writer::yes:
+      return "yes";
+    case workspace::Writer::unknown:
+      return "unknown";
   }
   return "unknown";
 }
@@ -169,7 +175,8 @@ void print_status(Context& context, const workspace::StatusReport& report, const
     out.line("  came from @" + std::to_string(*report.based_on));
   std::string sizes = "  ";
   if (report.file) sizes += "file " + size_text(report.file->size) + ", ";
-  out.line(sizes + "history " + size_text(report.onion_bytes) + ", " + counted(report.revisions, "revision", "revisions"));
+  out.line(sizes + "history " + size_text(report.onion_bytes) + ", " +
+           counted(report.revisions, "revision", "revisions"));
   if (report.writer == workspace::Writer::yes) out.line("  open for writing by another process");
   for (const std::string& name : standing.ahead)
     out.line("  " + shown(name) + " is ahead: peel pull " + shown(report.paths));
@@ -251,7 +258,8 @@ Result<int> run_status(Context& context) {
   if (context.json) context.document(std::move(json));
   if (files.empty()) context.report("no histories here; begin one with: peel commit FILE");
   if (failed > 0)
-    return fail(ErrorKind::partial, counted(failed, "history", "histories") + " of " + count_text(files.size()) + " not read");
+    return fail(ErrorKind::partial,
+                counted(failed, "history", "histories") + " of " + count_text(files.size()) + " not read");
   return differs && context.arguments.has("exit-code") ? 1 : 0;
 }
 

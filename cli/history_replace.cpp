@@ -57,7 +57,8 @@ Result<int> run_switch(Context& context) {
   PEEL_TRY(const workspace::Paths paths, paths_of(context), "");
   const std::string branch = context.arguments.operand_or(1, "");
   Progress progress(context, shown(paths) + ": switching");
-  PEEL_TRY(const auto report, workspace::switch_branch(paths, branch, replace_request(context, progress)), shown(paths));
+  PEEL_TRY(const auto report, workspace::switch_branch(paths, branch, replace_request(context, progress)),
+           shown(paths));
   progress.clear();
   context.report(shown(paths) + ": on " + shown(branch) + " at " + revision_name(report.revision) + ", working file " +
                  fate_of_file(report));
@@ -71,11 +72,15 @@ Result<int> tell_conflict(Context& context, const workspace::Paths& paths, const
   if (report.size_conflict) context.out.line(shown(paths) + ": both sides changed the size, to different ones");
   const std::size_t listed =
       context.messages.verbose() ? report.conflicts.size() : std::min(report.conflicts.size(), conflicts_listed_max);
-  for (std::size_t i = 0; i < listed; ++i) context.out.line(shown(paths) + ": conflict in " + range_text(report.conflicts[i]));
+  for (std::size_t i = 0; i < listed; ++i)
+    context.out.line(shown(paths) + ": conflict in " + range_text(report.conflicts[i]));
   if (listed < report.conflicts.size())
-    context.out.line(shown(paths) + ": ... and " + counted(report.conflicts.size() - listed, "more range", "more ranges"));
-  return fail(ErrorKind::conflict, shown(paths) + ": both sides changed the same bytes; nothing was changed. Decide with: "
-                                   "peel merge " + shown(paths) + " " + shown(other) + " --ours (or --theirs)");
+    context.out.line(shown(paths) + ": ... and " +
+                     counted(report.conflicts.size() - listed, "more range", "more ranges"));
+  return fail(ErrorKind::conflict, shown(paths) +
+                                       ": both sides changed the same bytes; nothing was changed. Decide with: "
+                                       "peel merge " +
+                                       shown(paths) + " " + shown(other) + " --ours (or --theirs)");
 }
 
 }  // namespace
@@ -105,7 +110,8 @@ Result<int> run_merge(Context& context) {
     case workspace::MergeOutcome::merged:
       context.report(shown(paths) + ": merged as " + now + ", " + size_text(report.bytes_taken) + " taken over");
       return 0;
-    case workspace::MergeOutcome::conflict: break;
+    case workspace::MergeOutcome::conflict:
+      break;
   }
   return tell_conflict(context, paths, request.other, report);
 }

@@ -15,7 +15,7 @@
 namespace peel::cli {
 
 class JsonWriter {
- public:
+public:
   JsonWriter& begin_object();
   JsonWriter& end_object();
   JsonWriter& begin_array();
@@ -38,7 +38,7 @@ class JsonWriter {
   // The finished document (what drain() has left of it) and a newline.
   std::string take() &&;
 
- private:
+private:
   void before_value();
   void new_line();
 

@@ -26,7 +26,8 @@ std::string options_in_synopsis(std::span<const Option> options) {
     groups_done.push_back(option.exclusive);
     std::string alternatives;
     for (const Option& other : options)
-      if (other.exclusive == option.exclusive) alternatives += (alternatives.empty() ? "" : "|") + option_in_synopsis(other);
+      if (other.exclusive == option.exclusive)
+        alternatives += (alternatives.empty() ? "" : "|") + option_in_synopsis(other);
     out += " [" + alternatives + "]";
   }
   return out;
@@ -125,7 +126,8 @@ Page command_page(const Command& command) {
   }
   if (!command.exits.empty()) {
     Section exits{"EXIT STATUS", {}};
-    for (const ExitNote& note : command.exits) exits.blocks.push_back(definition(std::to_string(note.code), note.meaning));
+    for (const ExitNote& note : command.exits)
+      exits.blocks.push_back(definition(std::to_string(note.code), note.meaning));
     exits.blocks.push_back({Block::Kind::paragraph, "Others: see `peel help exit-codes`.", {}});
     page.sections.push_back(std::move(exits));
   }

@@ -23,7 +23,7 @@ struct Section {
 };
 
 struct Page {
-  std::string name;     // "peel-commit"
+  std::string name;  // "peel-commit"
   std::string summary;
   std::vector<Section> sections;
 };

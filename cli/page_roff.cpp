@@ -59,7 +59,8 @@ std::string page_as_roff(const Page& page, const std::string& version) {
             out += escaped(block.text) + "\n";
           break;
         case Block::Kind::term:
-          out += ".TP\n.B \"" + escaped(block.term) + "\"\n" + (block.text.empty() ? "\\&" : escaped(block.text)) + "\n";
+          out +=
+              ".TP\n.B \"" + escaped(block.term) + "\"\n" + (block.text.empty() ? "\\&" : escaped(block.text)) + "\n";
           break;
       }
       first = false;

@@ -17,7 +17,7 @@
 namespace peel::cli {
 
 class Progress {
- public:
+public:
   // `doing`: "data.h5: recording".
   Progress(const Context& context, std::string doing);
   ~Progress() { clear(); }
@@ -31,7 +31,7 @@ class Progress {
   // For options that take one. The object must outlive it.
   ProgressFunction function();
 
- private:
+private:
   using Clock = std::chrono::steady_clock;
 
   std::mutex mutex_;

@@ -16,7 +16,7 @@ namespace peel::cli {
 
 // Which branches and tags point at which revision; read once.
 class RefNames {
- public:
+public:
   explicit RefNames(const Onion& onion);
   struct Names {
     std::vector<std::string> branches, tags;  // remote branches as REMOTE/BRANCH; not escaped
@@ -24,7 +24,7 @@ class RefNames {
   const Names& of(const RevisionId& id) const;
   const std::string& current_branch() const { return current_branch_; }
 
- private:
+private:
   std::map<RevisionId, Names> names_;
   std::string current_branch_;
 };

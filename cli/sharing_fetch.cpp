@@ -17,37 +17,49 @@ namespace {
 
 const char* state_word(sync::BranchState state) {
   switch (state) {
-    case sync::BranchState::same: return "same";
-    case sync::BranchState::local_missing: return "local_missing";
-    case sync::BranchState::behind: return "behind";
-    case sync::BranchState::ahead: return "ahead";
-    case sync::BranchState::diverged: return "diverged";
-    case sync::BranchState::remote_gone: return "remote_gone";
+    case sync::BranchState::same:
+      return "same";
+    case sync::BranchState::local_missing:
+      return "local_missing";
+    case sync::BranchState::behind:
+      return "behind";
+    case sync::BranchState::ahead:
+      return "ahead";
+    case sync::BranchState::diverged:
+      return "diverged";
+    case sync::BranchState::remote_gone:
+      return "remote_gone";
   }
   return "?";
 }
 
 // With `pulling` the branch that is about to be moved gets no advice to pull it.
-std::string branch_text(const std::string& file, const std::string& remote, const sync::BranchReport& branch, bool pulling) {
+std::string branch_text(const std::string& file, const std::string& remote, const sync::BranchReport& branch,
+                        bool pulling) {
   const std::string theirs = shown(remote + "/" + branch.branch);
   switch (branch.state) {
-    case sync::BranchState::same: return theirs + ": the same as here";
+    case sync::BranchState::same:
+      return theirs + ": the same as here";
     case sync::BranchState::local_missing:
-      return theirs + ": not here as a branch; make one with: peel branch " + file + " " + shown(branch.branch) + " " + theirs;
+      return theirs + ": not here as a branch; make one with: peel branch " + file + " " + shown(branch.branch) + " " +
+             theirs;
     case sync::BranchState::behind:
       return theirs + ": " + counted(branch.behind, "new revision", "new revisions") +
              (pulling ? "" : "; take over with: peel pull " + file);
     case sync::BranchState::ahead:
-      return theirs + ": " + counted(branch.ahead, "revision", "revisions") + " only here; send with: peel push " + file;
+      return theirs + ": " + counted(branch.ahead, "revision", "revisions") + " only here; send with: peel push " +
+             file;
     case sync::BranchState::diverged:
       return theirs + ": diverged, " + count_text(branch.ahead) + " only here, " + count_text(branch.behind) +
              " only there; both are kept; join them with: peel merge " + file + " " + theirs;
-    case sync::BranchState::remote_gone: return theirs + ": removed at the remote";
+    case sync::BranchState::remote_gone:
+      return theirs + ": removed at the remote";
   }
   return theirs;
 }
 
-void write_fetch(JsonWriter& json, const workspace::Paths& paths, const Target& target, const sync::FetchResult& result) {
+void write_fetch(JsonWriter& json, const workspace::Paths& paths, const Target& target,
+                 const sync::FetchResult& result) {
   json.begin_object();
   write_paths(json, paths);
   json.string("url", target.url.text()).string("remote", target.remote);
@@ -144,15 +156,18 @@ Result<workspace::FastForwardReport> step_forward(Context& context, const worksp
   const std::string theirs = shown(target.remote + "/" + branch.branch);
   switch (branch.state) {
     case sync::BranchState::same:
-    case sync::BranchState::ahead: return workspace::FastForwardReport{};
+    case sync::BranchState::ahead:
+      return workspace::FastForwardReport{};
     case sync::BranchState::remote_gone:
-      return fail(ErrorKind::not_found, shown(paths) + ": " + theirs + " was removed at the remote; nothing was changed here");
+      return fail(ErrorKind::not_found,
+                  shown(paths) + ": " + theirs + " was removed at the remote; nothing was changed here");
     case sync::BranchState::diverged:
       return fail(ErrorKind::conflict, shown(paths) + ": " + shown(branch.branch) + " and " + theirs +
                                            " have diverged; both are kept. Join them with: peel merge " + shown(paths) +
                                            " " + theirs);
     case sync::BranchState::local_missing:
-    case sync::BranchState::behind: break;
+    case sync::BranchState::behind:
+      break;
   }
   workspace::FastForwardRequest request;
   request.leave_modified_file = context.arguments.has("keep-changes");
@@ -189,8 +204,8 @@ Result<int> run_pull(Context& context) {
   const auto branch = std::find_if(result.branches.begin(), result.branches.end(),
                                    [&](const sync::BranchReport& b) { return b.branch == current; });
   if (branch == result.branches.end())
-    return fail(ErrorKind::not_found, shown(named.paths) + ": " + shown(target.remote) + " has no branch " + shown(current) +
-                                          "; switch to one it has, or push yours");
+    return fail(ErrorKind::not_found, shown(named.paths) + ": " + shown(target.remote) + " has no branch " +
+                                          shown(current) + "; switch to one it has, or push yours");
   PEEL_TRY(const auto moved, step_forward(context, named.paths, target, *branch, progress), "");
   progress.clear();
   tell_pull(context, named.paths, moved);

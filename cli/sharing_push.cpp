@@ -30,10 +30,14 @@ void warn_of_unsaved_changes(const Context& context, const workspace::Paths& pat
 
 const char* state_word(sync::PushedRef::State state) {
   switch (state) {
-    case sync::PushedRef::State::up_to_date: return "up_to_date";
-    case sync::PushedRef::State::moved: return "moved";
-    case sync::PushedRef::State::deleted: return "deleted";
-    case sync::PushedRef::State::rejected: return "rejected";
+    case sync::PushedRef::State::up_to_date:
+      return "up_to_date";
+    case sync::PushedRef::State::moved:
+      return "moved";
+    case sync::PushedRef::State::deleted:
+      return "deleted";
+    case sync::PushedRef::State::rejected:
+      return "rejected";
   }
   return "?";
 }
@@ -41,11 +45,14 @@ const char* state_word(sync::PushedRef::State state) {
 std::string pushed_text(const sync::PushedRef& ref) {
   const std::string what = (ref.kind == RefKind::tag ? "tag " : "") + shown(ref.name);
   switch (ref.state) {
-    case sync::PushedRef::State::up_to_date: return what + ": up to date";
+    case sync::PushedRef::State::up_to_date:
+      return what + ": up to date";
     case sync::PushedRef::State::moved:
       return what + ": " + (ref.before.is_zero() ? "new" : short_hex(ref.before)) + " -> " + short_hex(ref.after);
-    case sync::PushedRef::State::deleted: return what + ": deleted there";
-    case sync::PushedRef::State::rejected: return what + ": refused: " + ref.reason;
+    case sync::PushedRef::State::deleted:
+      return what + ": deleted there";
+    case sync::PushedRef::State::rejected:
+      return what + ": refused: " + ref.reason;
   }
   return what;
 }
@@ -76,9 +83,10 @@ Result<int> run_push(Context& context) {
   PEEL_TRY(const Target target, target_of(context, named.onion), shown(named.paths));
   warn_of_unsaved_changes(context, named.paths);
   Progress progress(context, shown(named.paths) + ": pushing");
-  PEEL_TRY(const sync::PushResult result,
-           sync::push(named.onion, target.remote, target.url, push_options(context), connect_options(context, progress)),
-           shown(named.paths));
+  PEEL_TRY(
+      const sync::PushResult result,
+      sync::push(named.onion, target.remote, target.url, push_options(context), connect_options(context, progress)),
+      shown(named.paths));
   progress.clear();
   PEEL_CHECK(remember(context, named, target), "");
   context.report(shown(named.paths) + ": to " + shown(target.url.text()) + (result.created ? " (new there): " : ": ") +
@@ -98,7 +106,8 @@ Result<int> run_remote(Context& context) {
   const auto name = context.arguments.operand(1);
   const auto url = context.arguments.operand(2);
   const auto doomed = context.arguments.value("delete");
-  if (name && (!url || doomed)) return fail(ErrorKind::usage, "a remote is set by NAME and URL (see: peel remote --help)");
+  if (name && (!url || doomed))
+    return fail(ErrorKind::usage, "a remote is set by NAME and URL (see: peel remote --help)");
   PEEL_TRY(NamedOnion named, open_named(context, name || doomed ? Access::write : Access::read), "");
   const std::string file = shown(named.paths);
   if (doomed) {
@@ -134,7 +143,11 @@ Result<int> run_ls(Context& context) {
   json.begin_object().string("url", url.text()).key("onions").begin_array();
   for (const sync::ListedOnion& onion : onions) {
     std::string line = shown(onion.name);
-    json.begin_object().string("name", onion.name).string("current_branch", onion.current_branch).key("branches").begin_array();
+    json.begin_object()
+        .string("name", onion.name)
+        .string("current_branch", onion.current_branch)
+        .key("branches")
+        .begin_array();
     for (const auto& branch : onion.branches) {
       line += "  " + shown(branch.name) + " " + short_hex(branch.head);
       json.begin_object().string("name", branch.name).string("head", to_hex(branch.head)).end_object();

@@ -60,14 +60,16 @@ constexpr JsonKey fetch_json[] = {
     {"pulled.file_changed", "boolean?", "the working file was rewritten"},
     {"pulled.file_left", "boolean?", "the working file has unsaved changes and was left alone"},
 };
-constexpr Example fetch_examples[] = {{"peel fetch data.h5", "bring what origin has; branches and file stay as they are"}};
+constexpr Example fetch_examples[] = {
+    {"peel fetch data.h5", "bring what origin has; branches and file stay as they are"}};
 constexpr ExitNote pull_exits[] = {
     {1, "the branch diverged; both heads are here: `peel merge FILE REMOTE/BRANCH`"},
     network_exits[1],
     network_exits[2],
 };
 constexpr Option pull_options[] = {
-    {"keep-changes", 0, nullptr, "with unsaved changes: move the branch and leave the file as it is"}, accept_rollback,
+    {"keep-changes", 0, nullptr, "with unsaved changes: move the branch and leave the file as it is"},
+    accept_rollback,
     insecure};
 constexpr Example pull_examples[] = {{"peel pull data.h5", "fetch, then fast-forward the branch and the file"}};
 
@@ -134,47 +136,84 @@ constexpr JsonKey ls_json[] = {
 };
 constexpr Example ls_examples[] = {{"peel ls lab:", "every history on the server that you may read"}};
 
+// clang-format off: fields that belong together share a line
 constexpr Command table[] = {
-    {.name = "clone", .group = Group::sharing,
+    {.name = "clone",
+     .group = Group::sharing,
      .summary = "copy a history from a server and make its working file",
      .description =
          "Fetches every branch and tag, remembers URL as the remote origin, and makes the working file from the head. "
          "Every chunk and revision is verified. An interrupted clone is continued by the same command.",
-     .operands = clone_operands, .options = clone_options, .json = {}, .examples = clone_examples,
-     .exits = network_exits, .names_onion = true, .run = run_clone},
-    {.name = "fetch", .group = Group::sharing,
+     .operands = clone_operands,
+     .options = clone_options,
+     .json = {},
+     .examples = clone_examples,
+     .exits = network_exits,
+     .names_onion = true,
+     .run = run_clone},
+    {.name = "fetch",
+     .group = Group::sharing,
      .summary = "bring a remote's new revisions, change nothing else",
      .description =
          "Afterwards REMOTE/BRANCH names each branch as the remote has it. Says which branches are ahead, behind or "
          "diverged.",
-     .operands = remote_operands, .options = fetch_options, .json = fetch_json, .examples = fetch_examples,
-     .exits = network_exits, .names_onion = true, .run = run_fetch},
-    {.name = "pull", .group = Group::sharing,
+     .operands = remote_operands,
+     .options = fetch_options,
+     .json = fetch_json,
+     .examples = fetch_examples,
+     .exits = network_exits,
+     .names_onion = true,
+     .run = run_fetch},
+    {.name = "pull",
+     .group = Group::sharing,
      .summary = "fetch, and move the current branch and the file forward",
      .description =
          "Fast-forwards the current branch to the remote's, and the working file when it has no unsaved changes. A "
          "diverged branch is not touched: both heads are kept, and peel says how to merge them.",
-     .operands = remote_operands, .options = pull_options, .json = fetch_json, .examples = pull_examples,
-     .exits = pull_exits, .names_onion = true, .run = run_pull},
-    {.name = "push", .group = Group::sharing,
+     .operands = remote_operands,
+     .options = pull_options,
+     .json = fetch_json,
+     .examples = pull_examples,
+     .exits = pull_exits,
+     .names_onion = true,
+     .run = run_pull},
+    {.name = "push",
+     .group = Group::sharing,
      .summary = "send the current branch to a remote",
      .description =
          "Sends the revisions the remote does not have; exit 0 means they are verified and on disk there. Only "
          "fast-forwards are made unless you ask for more. Warns when the working file has unsaved changes. An "
          "interrupted push leaves nothing visible and is continued by the same command.",
-     .operands = remote_operands, .options = push_options, .json = push_json, .examples = push_examples,
-     .exits = push_exits, .names_onion = true, .run = run_push},
-    {.name = "remote", .group = Group::sharing,
+     .operands = remote_operands,
+     .options = push_options,
+     .json = push_json,
+     .examples = push_examples,
+     .exits = push_exits,
+     .names_onion = true,
+     .run = run_push},
+    {.name = "remote",
+     .group = Group::sharing,
      .summary = "list, add, change or remove remotes of a file",
      .description = "A remote is a name for a URL. Setting one touches no network.",
-     .operands = remote_command_operands, .options = remote_options, .json = remote_json, .examples = remote_examples,
-     .exits = {}, .names_onion = true, .run = run_remote},
-    {.name = "ls", .group = Group::sharing,
+     .operands = remote_command_operands,
+     .options = remote_options,
+     .json = remote_json,
+     .examples = remote_examples,
+     .exits = {},
+     .names_onion = true,
+     .run = run_remote},
+    {.name = "ls",
+     .group = Group::sharing,
      .summary = "list the histories of a server",
      .description = "Shows only what you may read there.",
-     .operands = ls_operands, .options = ls_options, .json = ls_json, .examples = ls_examples,
-     .exits = network_exits, .run = run_ls},
+     .operands = ls_operands,
+     .options = ls_options,
+     .json = ls_json,
+     .examples = ls_examples,
+     .exits = network_exits,
+     .run = run_ls},
 };
+// clang-format on
 
 }  // namespace
 

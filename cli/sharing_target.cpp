@@ -46,7 +46,8 @@ Result<Target> target_of(const Context& context, const Onion& onion) {
     if (remote.url == url.text()) return Target{remote.name, std::move(url)};
   if (known.empty()) return Target{"origin", std::move(url), false};
   std::string name = !url.peer.empty() ? url.peer : !url.host.empty() ? url.host : "file";
-  std::replace_if(name.begin(), name.end(), [](char c) { return c == ':' || c == '%'; }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == ':' || c == '%'; }, '_');
   return Target{std::move(name), std::move(url)};
 }
 
@@ -58,8 +59,8 @@ Status remember(Context& context, NamedOnion& named, const Target& target) {
 }
 
 std::string transfer_text(const sync::TransferStats& stats, const char* verb) {
-  return counted(stats.revisions, "revision", "revisions") + " and " + counted(stats.chunks, "chunk", "chunks") + " " + verb +
-         ", " + size_text(stats.bytes_sent + stats.bytes_received) + " on the wire";
+  return counted(stats.revisions, "revision", "revisions") + " and " + counted(stats.chunks, "chunk", "chunks") + " " +
+         verb + ", " + size_text(stats.bytes_sent + stats.bytes_received) + " on the wire";
 }
 
 void write_transfer(JsonWriter& json, const sync::TransferStats& stats) {

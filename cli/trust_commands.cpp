@@ -4,8 +4,8 @@
 
 #include <unistd.h>
 
-#include "base/host_port.h"
 #include "base/hex.h"
+#include "base/host_port.h"
 #include "cli/context.h"
 #include "cli/handlers.h"
 #include "cli/human.h"
@@ -22,7 +22,8 @@ constexpr std::int64_t invite_lifetime_ns = 3600ll * 1'000'000'000;
 constexpr std::size_t invite_line_size_max = 8192;
 
 std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 // --allow and --path as a grant.
@@ -92,7 +93,8 @@ Result<int> run_invite(Context& context) {
                                       .grants = {grant.value_or(trust::Grant{})},
                                       .expires_ns = now + lifetime_ns.value_or(invite_lifetime_ns)};
   PEEL_TRY(const trust::Invite invite, trust::InviteStore(directory).create(request, now), "");
-  context.messages.detail("allows " + grant_text(invite.grants[0]) + ", once, until " + local_time_text(invite.expires_ns));
+  context.messages.detail("allows " + grant_text(invite.grants[0]) + ", once, until " +
+                          local_time_text(invite.expires_ns));
   if (context.json) {
     JsonWriter json;
     json.begin_object()
@@ -130,7 +132,8 @@ Result<int> run_join(Context& context) {
   }
   sync::ConnectOptions options;
   options.cancel = &context.cancel;
-  PEEL_TRY(const sync::JoinResult joined, sync::join(invite, context.arguments.value("name").value_or(""), options), "");
+  PEEL_TRY(const sync::JoinResult joined, sync::join(invite, context.arguments.value("name").value_or(""), options),
+           "");
   std::string grants;
   for (const std::string& grant : joined.grants) grants += (grants.empty() ? "" : ", ") + printable(grant);
   context.report("joined " + shown(joined.peer) + " at " + shown(joined.address) + ", key " +
@@ -152,7 +155,8 @@ Result<int> run_trust(Context& context) {
   peer.added_ns = now_ns();
   PEEL_TRY(const auto directory, trust::ConfigDirectory::open(), "");
   PEEL_CHECK(trust::PeerStore(directory).trust(peer), "");
-  context.report("trusted " + shown(peer.name) + ": " + (grant ? "may " + grant_text(*grant) : "known, may do nothing here"));
+  context.report("trusted " + shown(peer.name) + ": " +
+                 (grant ? "may " + grant_text(*grant) : "known, may do nothing here"));
   return 0;
 }
 
@@ -196,7 +200,10 @@ Result<int> run_peers(Context& context) {
     json.end_array().string("added", utc_time_text(peer.added_ns)).end_object();
     if (!context.json)
       context.out.line(shown(peer.name) + "  " + trust::fingerprint(peer.key) + "  " +
-                       (peer.revoked ? "REVOKED" : rights.empty() ? "known" : rights) + addresses);
+                       (peer.revoked     ? "REVOKED"
+                        : rights.empty() ? "known"
+                                         : rights) +
+                       addresses);
   }
   json.end_array().end_object();
   if (context.json)

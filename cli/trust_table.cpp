@@ -20,7 +20,8 @@ constexpr Option invite_options[] = {
     allow,
     path,
     {"expires", 0, "TIME", "how long it can be used: 90s, 15m, 12h, 7d; default 1h"},
-    {"address", 0, "HOST:PORT", "where the server is reached; may be given again", Completes::nothing, 0, nullptr, true},
+    {"address", 0, "HOST:PORT", "where the server is reached; may be given again", Completes::nothing, 0, nullptr,
+     true},
 };
 constexpr JsonKey invite_json[] = {
     {"invite", "string", "the line to hand over"},
@@ -65,7 +66,8 @@ constexpr JsonKey peers_json[] = {
 };
 constexpr Example peers_examples[] = {{"peel peers", "who is trusted here, with what"}};
 
-constexpr Operand serve_operands[] = {{"ROOT", "the directory that holds the histories", true, false, Completes::directory}};
+constexpr Operand serve_operands[] = {
+    {"ROOT", "the directory that holds the histories", true, false, Completes::directory}};
 constexpr Option serve_options[] = {
     {"listen", 0, "HOST:PORT", "where to listen; default 0.0.0.0:7731; port 0 picks a free one"},
     {"create", 0, nullptr, "peers trusted with write may make new histories, and ROOT itself is made"},
@@ -80,48 +82,89 @@ constexpr Example serve_examples[] = {
 };
 constexpr ExitNote serve_exits[] = {{130, "ended by Ctrl-C or SIGTERM; sessions were ended in order"}};
 
+// clang-format off: fields that belong together share a line
 constexpr Command table[] = {
-    {.name = "id", .group = Group::trust,
+    {.name = "id",
+     .group = Group::trust,
      .summary = "print this machine's fingerprint",
      .description = "One line. The key behind it is made at the first use and never leaves the machine.",
-     .operands = {}, .options = id_options, .json = id_json, .examples = id_examples, .exits = {}, .run = run_id},
-    {.name = "invite", .group = Group::trust,
+     .operands = {},
+     .options = id_options,
+     .json = id_json,
+     .examples = id_examples,
+     .exits = {},
+     .run = run_id},
+    {.name = "invite",
+     .group = Group::trust,
      .summary = "make one line that lets one peer in",
      .description =
          "Whoever holds the line may join once, until it expires, with the rights given here. It needs no running "
-         "server to be made; the server that runs with the same configuration honours it. Hand it over like a password.",
-     .operands = {}, .options = invite_options, .json = invite_json, .examples = invite_examples, .exits = {},
+         "server to be made; the server that runs with the same configuration honours it. Hand it over like a "
+         "password.",
+     .operands = {},
+     .options = invite_options,
+     .json = invite_json,
+     .examples = invite_examples,
+     .exits = {},
      .run = run_invite},
-    {.name = "join", .group = Group::trust,
+    {.name = "join",
+     .group = Group::trust,
      .summary = "use an invite: both sides pin each other's key",
      .description = "Connects to the server the invite names, proves both keys, and remembers the server under NAME.",
-     .operands = join_operands, .options = join_options, .json = {}, .examples = join_examples, .exits = join_exits,
+     .operands = join_operands,
+     .options = join_options,
+     .json = {},
+     .examples = join_examples,
+     .exits = join_exits,
      .run = run_join},
-    {.name = "trust", .group = Group::trust,
+    {.name = "trust",
+     .group = Group::trust,
      .summary = "trust a key by its fingerprint",
      .description =
          "Without --allow the key is only known: you can connect to it, it can do nothing here. With --allow it may do "
          "so much with the histories served here. Done on both sides, it is all two machines need.",
-     .operands = trust_operands, .options = trust_options, .json = {}, .examples = trust_examples, .exits = {},
+     .operands = trust_operands,
+     .options = trust_options,
+     .json = {},
+     .examples = trust_examples,
+     .exits = {},
      .run = run_trust},
-    {.name = "untrust", .group = Group::trust,
+    {.name = "untrust",
+     .group = Group::trust,
      .summary = "stop trusting a peer, at once",
      .description = "Revokes the key. A running server cuts its sessions.",
-     .operands = untrust_operands, .options = untrust_options, .json = {}, .examples = untrust_examples, .exits = {},
+     .operands = untrust_operands,
+     .options = untrust_options,
+     .json = {},
+     .examples = untrust_examples,
+     .exits = {},
      .run = run_untrust},
-    {.name = "peers", .group = Group::trust,
+    {.name = "peers",
+     .group = Group::trust,
      .summary = "list the peers known here",
      .description = "Names, fingerprints, rights and addresses.",
-     .operands = {}, .options = {}, .json = peers_json, .examples = peers_examples, .exits = {}, .run = run_peers},
-    {.name = "serve", .group = Group::server,
+     .operands = {},
+     .options = {},
+     .json = peers_json,
+     .examples = peers_examples,
+     .exits = {},
+     .run = run_peers},
+    {.name = "serve",
+     .group = Group::server,
      .summary = "serve the histories below a directory",
      .description =
-         "Listens for peers, checks their keys, and lets each do what `peel trust` or an invite allowed. Prints one line "
+         "Listens for peers, checks their keys, and lets each do what `peel trust` or an invite allowed. Prints one "
+         "line "
          "with the address and the fingerprint when it is ready. Names from peers never leave ROOT, and the server "
          "never looks inside HDF5 files.",
-     .operands = serve_operands, .options = serve_options, .json = {}, .examples = serve_examples,
-     .exits = serve_exits, .run = run_serve},
+     .operands = serve_operands,
+     .options = serve_options,
+     .json = {},
+     .examples = serve_examples,
+     .exits = serve_exits,
+     .run = run_serve},
 };
+// clang-format on
 
 }  // namespace
 

@@ -107,9 +107,12 @@ TEST(Arguments, Numbers) {
   EXPECT_EQ(*size("64K"), 65536u);
   EXPECT_EQ(*size("1.5M"), 1572864u);
   EXPECT_EQ(*size("18446744073709551614"), 18446744073709551614ull);
-  for (const char* bad : {"", "-1", "K", "1X", "1KK", "nan", "1e", "99999999999999999999"}) EXPECT_FALSE(size(bad)) << bad;
+  for (const char* bad : {"", "-1", "K", "1X", "1KK", "nan", "1e", "99999999999999999999"})
+    EXPECT_FALSE(size(bad)) << bad;
 
-  const auto age = [](const char* text) { return parsed({"gc", "f", "--keep-within", text})->duration_ns("keep-within"); };
+  const auto age = [](const char* text) {
+    return parsed({"gc", "f", "--keep-within", text})->duration_ns("keep-within");
+  };
   EXPECT_EQ(*age("90s"), 90'000'000'000);
   EXPECT_EQ(*age("2d"), 2ll * 86400 * 1'000'000'000);
   for (const char* bad : {"90", "d", "-2d", "1y", "1e300d"}) EXPECT_FALSE(age(bad)) << bad;

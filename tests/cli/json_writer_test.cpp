@@ -12,12 +12,20 @@ namespace {
 
 TEST(JsonWriter, NestedDocument) {
   JsonWriter json;
-  json.begin_object().string("a", "x").key("b").begin_array().integer(1).begin_object().end_object().begin_array().end_array();
+  json.begin_object()
+      .string("a", "x")
+      .key("b")
+      .begin_array()
+      .integer(1)
+      .begin_object()
+      .end_object()
+      .begin_array()
+      .end_array();
   json.end_array().boolean("c", false).number("d", 0.5).integer("e", ~0ull);
   json.number("f", std::numeric_limits<double>::infinity()).end_object();
   const auto read = nlohmann::json::parse(std::move(json).take());
-  EXPECT_EQ(read, nlohmann::json::parse(
-                      R"({"a":"x","b":[1,{},[]],"c":false,"d":0.5,"e":18446744073709551615,"f":null})"));
+  EXPECT_EQ(read,
+            nlohmann::json::parse(R"({"a":"x","b":[1,{},[]],"c":false,"d":0.5,"e":18446744073709551615,"f":null})"));
 }
 
 TEST(JsonWriter, EveryByteValueIsValidAndTextComesBack) {
@@ -31,7 +39,13 @@ TEST(JsonWriter, EveryByteValueIsValidAndTextComesBack) {
 
 TEST(JsonWriter, BytesThatAreNoTextBecomeLoneSurrogates) {
   JsonWriter json;
-  json.begin_array().string("a\xff" "b\xc3").string("\xed\xa0\x80").string("\xc0\x80").end_array();
+  json.begin_array()
+      .string(
+          "a\xff"
+          "b\xc3")
+      .string("\xed\xa0\x80")
+      .string("\xc0\x80")
+      .end_array();
   EXPECT_EQ(std::move(json).take(),
             "[\n  \"a\\udcffb\\udcc3\",\n  \"\\udced\\udca0\\udc80\",\n  \"\\udcc0\\udc80\"\n]\n");
 }

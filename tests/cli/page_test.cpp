@@ -19,7 +19,8 @@ std::vector<Page> all_pages() {
 
 TEST(Page, SynopsisComesFromTheTable) {
   EXPECT_EQ(synopsis(*find_command("commit")), "peel commit FILE... [-m TEXT] [--author NAME] [--full] [--no-hdf5]");
-  EXPECT_EQ(synopsis(*find_command("merge")), "peel merge FILE BRANCH [--ours|--theirs] [-m TEXT] [--author NAME] [--assume-closed]");
+  EXPECT_EQ(synopsis(*find_command("merge")),
+            "peel merge FILE BRANCH [--ours|--theirs] [-m TEXT] [--author NAME] [--assume-closed]");
   EXPECT_EQ(synopsis(*find_command("diff")).substr(0, 30), "peel diff FILE [REV [REV2]] [-");
 }
 
@@ -39,12 +40,16 @@ TEST(Page, EveryPageHasASummaryAndSections) {
   for (const Page& page : all_pages()) {
     EXPECT_FALSE(page.summary.empty()) << page.name;
     EXPECT_NE(page.summary.back(), '.') << page.name;
-    for (const Section& section : page.sections) EXPECT_FALSE(section.blocks.empty()) << page.name << ": " << section.title;
+    for (const Section& section : page.sections)
+      EXPECT_FALSE(section.blocks.empty()) << page.name << ": " << section.title;
   }
 }
 
 TEST(Page, RoffEscapesWhatWouldBeARequest) {
-  const Page page{"x", "a-b", {{"S", {{Block::Kind::paragraph, ".begin 'quote \\ end", {}}, {Block::Kind::term, "t", "--a \"b\""}}}}};
+  const Page page{
+      "x",
+      "a-b",
+      {{"S", {{Block::Kind::paragraph, ".begin 'quote \\ end", {}}, {Block::Kind::term, "t", "--a \"b\""}}}}};
   const std::string roff = page_as_roff(page, "1");
   EXPECT_NE(roff.find("\n\\&.begin 'quote \\e end\n"), std::string::npos) << roff;
   EXPECT_NE(roff.find(".B \"\\-\\-a \\(dqb\\(dq\""), std::string::npos) << roff;

@@ -18,8 +18,9 @@ std::string drawn(bool quiet, std::chrono::milliseconds time) {
   const pid_t child = ::forkpty(&master, nullptr, nullptr, nullptr);
   if (child == 0) {
     const Cancel cancel;
-    const Context context(*parse(quiet ? std::vector<std::string>{"commit", "-q", "f"} : std::vector<std::string>{"commit", "f"}),
-                          cancel);
+    const Context context(
+        *parse(quiet ? std::vector<std::string>{"commit", "-q", "f"} : std::vector<std::string>{"commit", "f"}),
+        cancel);
     {
       Progress progress(context, "f\x1b: recording");
       for (std::uint64_t done = 0; done < 10; ++done) {
