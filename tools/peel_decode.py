@@ -72,24 +72,27 @@ class Onion:
         else:
             need(self.head["checkpoint"] or self.head["tail"] == FIRST_GROUP, "the superblock names no checkpoint")
             self.end = self.groups(FIRST_GROUP, 1, 0)
+        need(self.end >= self.head["acknowledged"], "damage at %d: a group before %d was acknowledged and cannot be read"
+             % (self.end, self.head["acknowledged"]))
 
     def pread(self, offset, size):
         self.file.seek(offset)
         return self.file.read(size)
 
     def superblock(self, slot):
-        data = self.pread(4096 * slot, 124)
-        if len(data) < 124 or data[:8] != b"PEELONI1" or struct.unpack("<I", data[120:])[0] != crc32c(data[:120]):
+        data = self.pread(4096 * slot, 132)
+        if len(data) < 132 or data[:8] != b"PEELONI1" or struct.unpack("<I", data[128:])[0] != crc32c(data[:128]):
             return None
         f = Fields(data[8:], "superblock")
         version, _, epoch, incompatible, _ = f.take("HHIQQ")
         if version != 1 or incompatible:
             raise Unsupported("format version %d, feature bits %#x: a newer peel wrote this" % (version, incompatible))
-        salt, lineage, (sequence, tail, group, checkpoint, page_size) = f.raw(16), f.raw(32), f.take("QQQQI")
+        salt, lineage = f.raw(16), f.raw(32)
+        sequence, tail, group, checkpoint, page_size, _, acknowledged = f.take("QQQQIIQ")
         if sequence % 2 != slot:
             return None
         return dict(slot="AB"[slot], sequence=sequence, epoch=epoch, tail=tail, group=group, checkpoint=checkpoint,
-                    page_size=page_size, salt=salt.hex(), lineage=lineage.hex())
+                    page_size=page_size, acknowledged=acknowledged, salt=salt.hex(), lineage=lineage.hex())
 
     def header(self, data):
         """Fields of a record header that checks, else None."""

@@ -51,7 +51,7 @@ std::array<std::byte, superblock_size> encode(const Superblock& s) {
   w.bytes(as_bytes(std::string_view(superblock_magic, 8))).integer(format_version).integer(std::uint16_t{0});
   w.integer(s.epoch).integer(s.incompatible).integer(s.compatible).bytes(s.salt).bytes(s.lineage);
   w.integer(s.sequence).integer(s.tail).integer(s.group).integer(s.checkpoint);
-  w.integer(s.page_size).integer(std::uint32_t{0});
+  w.integer(s.page_size).integer(std::uint32_t{0}).integer(s.acknowledged);
   const auto body = std::move(w).take();
   assert(body.size() == superblock_crc_offset);
   std::array<std::byte, superblock_size> out;
@@ -79,11 +79,13 @@ Result<Superblock> decode_superblock(Bytes bytes) {
   PEEL_TRY(s.group, r.integer<std::uint64_t>(), "");
   PEEL_TRY(s.checkpoint, r.integer<std::uint64_t>(), "");
   PEEL_TRY(s.page_size, r.integer<std::uint32_t>(), "");
+  PEEL_TRY([[maybe_unused]] const auto reserved_too, r.integer<std::uint32_t>(), "");
+  PEEL_TRY(s.acknowledged, r.integer<std::uint64_t>(), "");
   if (version != format_version || s.incompatible != 0)
     return fail(ErrorKind::unsupported, "written by a newer peel; upgrade to read it");
   const bool page_ok = s.page_size == 0 || (s.page_size >= 1u << page_log2_min && s.page_size <= 1u << page_log2_max &&
                                             (s.page_size & (s.page_size - 1)) == 0);
-  if (s.tail < records_begin || s.tail % 8 != 0 || !page_ok) return fail(ErrorKind::corrupt, "superblock field out of range");
+  if (s.tail < records_begin || s.tail % 8 != 0 || s.acknowledged < s.tail || !page_ok) return fail(ErrorKind::corrupt, "superblock field out of range");
   return s;
 }
 

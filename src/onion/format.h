@@ -29,7 +29,7 @@ namespace peel::onion {
 
 inline constexpr std::uint64_t superblock_stride = 4096;
 inline constexpr std::uint64_t records_begin = 8192;
-inline constexpr std::size_t superblock_size = 124;
+inline constexpr std::size_t superblock_size = 132;
 inline constexpr std::size_t record_header_size = 32;
 inline constexpr std::uint32_t record_magic = 0x314c4550;
 inline constexpr std::uint32_t payload_size_max = 1u << 30;
@@ -62,6 +62,7 @@ struct Superblock {
   std::uint64_t group = 0;              // its number
   std::uint64_t checkpoint = 0;         // CHECKPOINT record, 0: none yet
   std::uint32_t page_size = 0;          // 0: grows with the file
+  std::uint64_t acknowledged = records_begin;  // history reaches at least this far; tail is where scanning begins
   bool operator==(const Superblock&) const = default;
 };
 std::array<std::byte, superblock_size> encode(const Superblock& s);

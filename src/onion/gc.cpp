@@ -301,7 +301,7 @@ Status compact(Onion::Impl& m, const std::vector<bool>& keep, const GcPolicy& po
     to.super = m.super;
     to.super.salt = random_array<16>();
     to.super.epoch = 1;
-    to.super.tail = records_begin;
+    to.super.tail = to.super.acknowledged = records_begin;
     to.super.group = to.super.checkpoint = 0;
     to.super.sequence = 0;
     PEEL_CHECK(write_superblock(*file, to.super), "");

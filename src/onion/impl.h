@@ -24,6 +24,8 @@ namespace peel {
 
 struct Onion::Impl {
   using RefKey = std::pair<RefKind, std::string>;
+  Impl() = default;
+  ~Impl();  // acknowledges what this handle made durable
 
   std::string path;
   FileSystem* file_system = nullptr;

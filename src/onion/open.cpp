@@ -61,6 +61,9 @@ Status Onion::Impl::load_state() {
   synced_end = std::max(synced_end, super.tail);
   groups_since_checkpoint = bytes_since_checkpoint = 0;
   PEEL_CHECK(catch_up(), "");
+  if (position.end < super.acknowledged)
+    return fail(ErrorKind::corrupt, path + ": damage at offset " + std::to_string(position.end) + ": a commit there was acknowledged and cannot be " +
+                                        "read; restore the file from a copy or clone it again");
   reload_needed = false;
   return {};
 }

@@ -178,7 +178,7 @@ Status Onion::Impl::acknowledge(std::uint64_t checkpoint_offset) {
   Superblock next = super;
   next.sequence = super.sequence + 1;
   next.epoch = position.epoch;
-  next.tail = position.end;
+  next.tail = next.acknowledged = position.end;
   next.group = position.group;
   next.checkpoint = checkpoint_offset;
   groups_since_checkpoint = bytes_since_checkpoint = 0;
@@ -186,6 +186,19 @@ Status Onion::Impl::acknowledge(std::uint64_t checkpoint_offset) {
   // Failing to write it costs a longer scan, nothing else: the group itself is durable.
   if (write_superblock(store->file(), next)) super = next;
   return {};
+}
+
+// The last groups of a handle may lie behind the last checkpoint. Saying that they are durable makes a flipped byte in
+// them damage instead of what looks like a torn write.
+Onion::Impl::~Impl() {
+  if (access != Access::write || locked || poisoned || reload_needed || !store || synced_end < position.end) return;
+  if (position.end <= super.acknowledged || !store->file().lock(false)) return;
+  if (auto current = read_superblock(store->file()); current && current->acknowledged < position.end) {
+    current->sequence += 1;
+    current->acknowledged = position.end;
+    (void)write_superblock(store->file(), *current).ok();
+  }
+  store->file().unlock();
 }
 
 Status Onion::Impl::append_ref(GroupWriter& writer, RefRecord ref, Outcome& outcome) {
