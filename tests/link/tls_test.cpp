@@ -207,23 +207,39 @@ TEST(Tls, CancelEndsAHandshake) {
   EXPECT_EQ(result.error().kind(), ErrorKind::cancelled);
 }
 
+void count_key_updates(int, int, int type, const void* message, std::size_t size, SSL*, void* count) {
+  constexpr unsigned char key_update = 24;  // RFC 8446, 4
+  if (type == SSL3_RT_HANDSHAKE && size > 0 && *static_cast<const unsigned char*>(message) == key_update)
+    ++*static_cast<int*>(count);
+}
+
 TEST(Tls, ALongStreamChangesItsKeys) {
-  auto plain = make_memory_pair();
-  Ends ends = with_tls({std::move(plain.first), std::move(plain.second)});
+  RawPeer raw({.server = false});
+  auto plain = raw.channel();
+  auto shaking = std::async(std::launch::async, [&] { return raw.handshake(); });
+  auto ours = tls_accept(std::move(plain), identity_of(1), anyone, soon(5000), nullptr);
+  ASSERT_TRUE(ours && shaking.get());
+  int key_updates = 0;
+  ::SSL_set_msg_callback(raw.ssl(), count_key_updates);
+  ::SSL_set_msg_callback_arg(raw.ssl(), &key_updates);
   // One record a byte: enough of them for a new key, twice.
   constexpr std::size_t total = 140'000;
   std::thread writing([&] {
     for (std::size_t i = 0; i < total; ++i) {
       const std::byte b = static_cast<std::byte>(i % 251);
-      if (!write_all(*ends.a, {&b, 1})) return;
+      if (!write_all(**ours, {&b, 1})) return;
     }
-    (void)read_to_end(*ends.a);
+    (void)read_to_end(**ours);
   });
-  const auto got = read_exactly_n(*ends.b, total);
-  ASSERT_TRUE(got) << got.error().message();
-  for (std::size_t i = 0; i < total; ++i) ASSERT_EQ((*got)[i], static_cast<std::byte>(i % 251)) << i;
-  ends.b->close();
+  unsigned char got = 0;
+  EXPECT_EQ(::SSL_read(raw.ssl(), &got, 1), 1);  // the verdict
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < total; ++i)
+    if (::SSL_read(raw.ssl(), &got, 1) != 1 || got != i % 251) ++wrong;
+  raw.hang_up();
   writing.join();
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(key_updates, 2);
 }
 
 TEST(Tls, APeerThatWantsAnswersAndReadsNoneIsCutOff) {
@@ -253,7 +269,8 @@ TEST(Tls, APeerThatWantsAnswersAndReadsNoneIsCutOff) {
   }
   ours->reset();
   asking.join();
-  EXPECT_EQ(outcome.error().kind(), ErrorKind::network) << outcome.error().message();
+  EXPECT_EQ(outcome.error().kind(), ErrorKind::network);
+  EXPECT_NE(outcome.error().message().find("without reading"), std::string::npos) << outcome.error().message();
 }
 
 }  // namespace
