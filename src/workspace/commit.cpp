@@ -40,9 +40,9 @@ std::string with_unhealthy_line(const std::string& note, const std::string& why)
 }
 
 Status check_space(const Paths& paths, const FileSource& source, const CommitRequest& request, bool first) {
-  if (source.size() < large_file_size_min) return {};
+  if (source.size() < request.large_bytes_min) return {};
   PEEL_TRY(const std::uint64_t data_bytes, data_bytes_of(source), "");
-  if (data_bytes < large_file_size_min) return {};
+  if (data_bytes < request.large_bytes_min) return {};
   PEEL_TRY(const SpaceNeed need, estimate_space(source, paths.onion, first), "");
   if (request.on_large) request.on_large(need);
   // Later commits store what changed, which nobody knows yet; when that does not fit, the commit fails and
@@ -88,16 +88,17 @@ bool adds_nothing(const std::optional<Stamp>& have, const Stamp& next) {
   return proves_unchanged(*have, next.times, Writer::no) || !proves_unchanged(next, next.times, Writer::no);
 }
 
-Status record_stamp(Onion& onion, const Look& look, const CommitReport& report) {
+// Best effort: the revision is on disk by now, and a missing stamp only costs the next look a reading.
+void try_stamp(Onion& onion, const Look& look, const CommitReport& report) {
   Stamp stamp;
   stamp.times = look.source->opened();
   stamp.looked_ns = look.looked_ns;
   stamp.quiet = !report.torn && look.writer == Writer::no && probe_writer(look.source->fd()) == Writer::no;
   stamp.revision = report.result.revision.id;
   stamp.content = report.result.revision.content;
-  if (adds_nothing(load_stamp(onion), stamp)) return {};
+  if (adds_nothing(load_stamp(onion), stamp)) return;
   const RefChange change = stamp_change(stamp);
-  return onion.update_refs(std::span(&change, 1));
+  if (auto stored = onion.update_refs(std::span(&change, 1)); !stored) return;
 }
 
 // Reads until one reading saw one state; when none did, the last takes what comes and says so.
@@ -109,7 +110,8 @@ Status commit_into(Onion& onion, const Paths& paths, const CommitRequest& reques
     auto result = onion.commit_scan(*current.source, options_for(request, current.source->opened(), report));
     if (result) {
       report.result = std::move(*result);
-      return record_stamp(onion, current, report);
+      try_stamp(onion, current, report);
+      return {};
     }
     const bool retry = current.source->moved() && !report.torn && !(request.run.cancel && request.run.cancel->requested());
     if (!retry) return std::move(result.error());

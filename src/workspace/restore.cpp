@@ -1,3 +1,5 @@
+#include <cerrno>
+
 #include "base/hex.h"
 #include "workspace/identity.h"
 #include "workspace/replacement.h"
@@ -10,6 +12,21 @@ namespace {
 Result<RevisionInfo> resolve_revision(const Onion& onion, std::string_view rev) {
   PEEL_TRY(const std::uint64_t number, onion.resolve(rev), "");
   return onion.revision(number);
+}
+
+// The file is what was asked for by now; a stamp is a hint, and not worth an error.
+void try_stamp(Onion& onion, const Paths& paths, const Replacement& replacement, const ReplaceReport& report) {
+  const auto change = stamp_after(paths, replacement, report);
+  if (!change) return;
+  if (auto stored = onion.update_refs(std::span(&*change, 1)); !stored) return;
+}
+
+// To restore, a history that may only be read is enough.
+Result<Onion> open_to_restore(const Paths& paths) {
+  auto onion = open_onion(paths, Access::write);
+  if (onion) return onion;
+  const int code = onion.error().os_error();
+  return code == EACCES || code == EROFS || code == EPERM ? open_onion(paths, Access::read) : std::move(onion);
 }
 
 std::string shown_branch(const std::string& branch) { return "branch " + escape_for_terminal(branch); }
@@ -52,10 +69,8 @@ Result<RefChange> stamp_after(const Paths& paths, const Replacement& replacement
   return stamp_change(stamp);
 }
 
-Status update_stamp(Onion& onion, const RefChange& change) { return onion.update_refs(std::span(&change, 1)); }
-
 Result<ReplaceReport> restore(const Paths& paths, std::string_view rev, const ReplaceRequest& request) {
-  PEEL_TRY(Onion onion, open_onion(paths, Access::write), "");
+  PEEL_TRY(Onion onion, open_to_restore(paths), "");
   PEEL_TRY(const RevisionInfo target, resolve_revision(onion, rev), "");
   ReplaceReport report;
   report.left_behind = remove_stale(paths.file, &onion);
@@ -63,8 +78,7 @@ Result<ReplaceReport> restore(const Paths& paths, std::string_view rev, const Re
   const bool same = replacement.file_exists() && replacement.content() == target.content;
   if (!same && !request.discard) PEEL_CHECK(replacement.require_saved(onion), "");
   PEEL_CHECK(replace_content(onion, replacement, target, report), "restore");
-  PEEL_TRY(const RefChange stamp, stamp_after(paths, replacement, report), "");
-  PEEL_CHECK(update_stamp(onion, stamp), "");
+  try_stamp(onion, paths, replacement, report);
   return report;
 }
 
@@ -114,8 +128,7 @@ Result<ReplaceReport> rollback(const Paths& paths, std::string_view rev, const R
     report.revision = result.revision;
     report.revision_added = result.added;
   }
-  PEEL_TRY(const RefChange stamp, stamp_after(paths, replacement, report), "");
-  PEEL_CHECK(update_stamp(onion, stamp), "");
+  try_stamp(onion, paths, replacement, report);
   return report;
 }
 

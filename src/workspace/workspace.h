@@ -9,8 +9,8 @@
 //            links, no regular file, open for writing) · conflict (a branch moved or diverged) · exists
 //            · io (disk full: the old file is untouched, no temporary stays) · corrupt · cancelled.
 //            Messages name the file and what to do next.
-// Threads    Free functions without shared state; one call per working file at a time. Callbacks run
-//            on the calling thread, or on the onion's for progress.
+// Threads    Free functions without shared state; any number at once, on one file too (then one is
+//            refused). Callbacks and sinks run one at a time, on the calling thread or one of the onion's.
 // Memory     At most 64 MiB each, besides what the onion states for itself, plus 16 bytes per
 //            reported range (at most ranges_max; beyond that near ranges are joined).
 // Source     docs/adr/0005-replacing-a-working-file.md
@@ -96,7 +96,8 @@ struct CommitRequest {
   // Says what is wrong with the file, or nothing. Whatever it says, the commit happens: the revision
   // is labelled unhealthy and the note ends in a line "[unhealthy: ...]".
   std::function<std::optional<std::string>(const Source&)> health_check;
-  std::function<void(const SpaceNeed&)> on_large;  // called before a commit of >= 1 GiB of data begins
+  std::function<void(const SpaceNeed&)> on_large;  // called before a commit of so much data begins:
+  std::uint64_t large_bytes_min = large_file_size_min;
   bool always_scan = false;                 // never trust times, even where that is safe
   std::int64_t (*clock)() = nullptr;        // nanoseconds; default: the system's
   Run run;
@@ -260,11 +261,16 @@ struct MergeRequest {
   Run run;
 };
 
-enum class MergeOutcome : std::uint8_t { up_to_date, fast_forward, merged, conflict };
+enum class MergeOutcome : std::uint8_t {
+  up_to_date,
+  fast_forward,
+  merged,
+  conflict,  // exit 1: nothing changed
+};
 
 struct MergeReport {
   MergeOutcome outcome = MergeOutcome::up_to_date;
-  std::vector<Range> conflicts;     // bytes both sides changed, differently; exit 1, nothing changed
+  std::vector<Range> conflicts;     // bytes both sides changed, differently; also those a preference settled
   bool size_conflict = false;       // both sides changed the size, to different ones
   std::optional<RevisionInfo> revision;
   std::uint64_t bytes_taken = 0;    // from theirs
