@@ -205,6 +205,30 @@ TEST(Restore, KeepsOwnerModeAndAttributes) {
     GTEST_SKIP() << "not all of it was tried: xattr " << has_xattr << ", ACL " << has_acl << ", owner " << is_root();
 }
 
+TEST(Restore, RefusesWhenAnotherUserOwnsTheFile) {
+  if (!is_root()) GTEST_SKIP() << "needs root, to become two users";
+  TwoStates s;
+  ASSERT_EQ(::chmod(s.dir.path().c_str(), 0777), 0);
+  ASSERT_EQ(::chmod(s.paths.onion.c_str(), 0666), 0);
+  const auto as_nobody = [&](bool assume_closed) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(99);
+      ReplaceRequest request;
+      request.assume_closed = assume_closed;
+      const auto done = restore(s.paths, at(s.first), request);
+      ::_exit(done ? 0 : 1 + static_cast<int>(done.error().kind()));
+    }
+    int how = 0;
+    ::waitpid(child, &how, 0);
+    return WEXITSTATUS(how);
+  };
+  EXPECT_EQ(as_nobody(false), 1 + static_cast<int>(ErrorKind::refused)) << "who writes it cannot be known";
+  EXPECT_EQ(as_nobody(true), 1 + static_cast<int>(ErrorKind::refused)) << "the owner cannot be kept";
+  EXPECT_EQ(read_file(s.paths.file), s.new_text);
+  EXPECT_EQ(s.dir.names(), s.clean);
+}
+
 TEST(Restore, ADefaultAclOfTheDirectoryGivesTheFileNothing) {
   TwoStates s;
   if (std::system(("setfacl -d -m u:4321:rwx " + s.dir.path() + " 2>/dev/null").c_str()) != 0)
