@@ -20,20 +20,19 @@ struct Direction {
 };
 
 struct Line {
-  explicit Line(const MemoryPairOptions& options)
-      : ways{Direction(options.capacity), Direction(options.capacity)} {
+  explicit Line(const MemoryPairOptions& options) : ways{Direction(options.capacity), Direction(options.capacity)} {
     ways[0].cut_after = options.cut_first_after;
     ways[1].cut_after = options.cut_second_after;
   }
   std::mutex mutex;
   std::condition_variable changed;
-  std::array<Direction, 2> ways;          // ways[i] is what end i sends
+  std::array<Direction, 2> ways;           // ways[i] is what end i sends
   std::array<bool, 2> gone{false, false};  // that end was closed or destroyed
   bool dead = false;
 };
 
 class MemoryChannel final : public Channel {
- public:
+public:
   MemoryChannel(std::shared_ptr<Line> line, std::size_t end) : line_(std::move(line)), end_(end) {
     properties_.peer_name = "memory";
   }
@@ -111,7 +110,7 @@ class MemoryChannel final : public Channel {
 
   const Properties& properties() const override { return properties_; }
 
- private:
+private:
   static Error lost() { return fail(ErrorKind::network, "the line is dead"); }
 
   std::shared_ptr<Line> line_;

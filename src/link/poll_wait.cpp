@@ -20,8 +20,7 @@ Status poll_wait(std::span<pollfd> descriptors, std::optional<Instant> deadline,
     const int ready = ::poll(descriptors.data(), descriptors.size(), poll_timeout(deadline, cancel));
     if (ready > 0) return {};
     if (ready < 0 && errno != EINTR) return Error::from_errno(errno, "poll");
-    if (deadline && std::chrono::steady_clock::now() >= *deadline)
-      return fail(ErrorKind::timeout, "no answer in time");
+    if (deadline && std::chrono::steady_clock::now() >= *deadline) return fail(ErrorKind::timeout, "no answer in time");
   }
 }
 

@@ -35,7 +35,7 @@ void ignore_sigpipe_once() {
 
 // Ends a child within two and a half seconds: by itself, asked, forced. Returns when it is reaped.
 class Child {
- public:
+public:
   explicit Child(pid_t pid) : pid_(pid) {}
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -53,7 +53,7 @@ class Child {
     reap(std::nullopt);
   }
 
- private:
+private:
   bool reap(std::optional<std::chrono::milliseconds> patience) {
     const Instant deadline = std::chrono::steady_clock::now() + patience.value_or(std::chrono::milliseconds(0));
     while (true) {
@@ -71,7 +71,7 @@ class Child {
 };
 
 class StdioChannel final : public Channel {
- public:
+public:
   StdioChannel(UniqueFd incoming, UniqueFd outgoing, std::string peer_name, std::unique_ptr<Child> child)
       : incoming_(std::move(incoming)), outgoing_(std::move(outgoing)), child_(std::move(child)) {
     incoming_is_socket_ = is_socket(incoming_.get());
@@ -141,7 +141,7 @@ class StdioChannel final : public Channel {
 
   const Properties& properties() const override { return properties_; }
 
- private:
+private:
   static bool is_socket(int fd) {
     struct stat st {};
     return ::fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);

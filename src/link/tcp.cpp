@@ -31,7 +31,7 @@ std::vector<const addrinfo*> interleave(const addrinfo* list) {
 
 // The race: attempts under way, and what became of the ones before.
 class Race {
- public:
+public:
   explicit Race(std::vector<const addrinfo*> candidates) : candidates_(std::move(candidates)) {}
 
   bool anything_to_start() const { return next_ < candidates_.size(); }
@@ -74,7 +74,7 @@ class Race {
     return std::unique_ptr<Channel>();
   }
 
- private:
+private:
   struct Attempt {
     UniqueFd fd;
     const addrinfo* to = nullptr;
@@ -89,9 +89,7 @@ class Race {
   int last_error_ = 0;
 };
 
-bool passed(std::optional<Instant> deadline) {
-  return deadline && std::chrono::steady_clock::now() >= *deadline;
-}
+bool passed(std::optional<Instant> deadline) { return deadline && std::chrono::steady_clock::now() >= *deadline; }
 
 Result<std::unique_ptr<Channel>> race(const addrinfo* list, std::optional<Instant> deadline, const Cancel* cancel) {
   Race race(interleave(list));
@@ -165,8 +163,7 @@ Result<TcpListener> TcpListener::listen(const std::string& host, std::uint16_t p
     const bool picked_by_kernel = port == 0 && !listener.bound_.empty();
     auto fd = listen_on(at, picked_by_kernel ? listener.bound_.front().port : port);
     if (!fd) {
-      if (!no_such_family_here(fd.error().os_error()) && !picked_by_kernel)
-        return std::move(fd.error()).in(context);
+      if (!no_such_family_here(fd.error().os_error()) && !picked_by_kernel) return std::move(fd.error()).in(context);
       skipped = fd.error();
       continue;
     }

@@ -24,7 +24,7 @@ Result<std::unique_ptr<Channel>> tcp_connect(const std::string& host, std::uint1
                                              std::optional<Instant> deadline, const Cancel* cancel);
 
 class TcpListener {
- public:
+public:
   // An empty host: every address, both families. Port 0: the kernel picks one, see bound().
   static Result<TcpListener> listen(const std::string& host, std::uint16_t port);
 
@@ -35,7 +35,7 @@ class TcpListener {
   // timeout and cancelled leave the listener usable, as does a failed accept.
   Result<std::unique_ptr<Channel>> accept(std::optional<Instant> deadline, const Cancel* cancel);
 
- private:
+private:
   TcpListener() = default;
   std::vector<UniqueFd> sockets_;
   std::vector<HostPort> bound_;

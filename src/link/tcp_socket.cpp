@@ -1,9 +1,9 @@
 #include "link/tcp_socket.h"
 
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
-#include <linux/sockios.h>
 
 #include <array>
 #include <cerrno>
@@ -20,7 +20,7 @@ namespace peel::link {
 namespace {
 
 class TcpChannel final : public Channel {
- public:
+public:
   TcpChannel(UniqueFd fd, Properties properties) : fd_(std::move(fd)), properties_(std::move(properties)) {}
 
   Result<ReadOutcome> read_some(MutableBytes out) override {
@@ -72,7 +72,7 @@ class TcpChannel final : public Channel {
 
   const Properties& properties() const override { return properties_; }
 
- private:
+private:
   // True when something was there and more may come.
   bool discard_input() {
     std::array<std::byte, 16384> sink;
@@ -133,8 +133,8 @@ HostPort host_port_of(const sockaddr* address, socklen_t length) {
   return out;
 }
 
-Result<AddrinfoList> look_up(const std::string& host, std::uint16_t port, bool passive,
-                             std::optional<Instant> deadline, const Cancel* cancel) {
+Result<AddrinfoList> look_up(const std::string& host, std::uint16_t port, bool passive, std::optional<Instant> deadline,
+                             const Cancel* cancel) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;

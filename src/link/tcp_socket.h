@@ -25,7 +25,7 @@ using AddrinfoList = std::unique_ptr<addrinfo, FreeAddrinfo>;
 
 // getaddrinfo that respects a deadline and a cancel flag. Looking a name up may take the resolver many seconds and
 // cannot be stopped, so it runs in a thread of its own that is left behind when nobody waits any more.
-Result<AddrinfoList> look_up(const std::string& host, std::uint16_t port, bool passive,
-                             std::optional<Instant> deadline, const Cancel* cancel);
+Result<AddrinfoList> look_up(const std::string& host, std::uint16_t port, bool passive, std::optional<Instant> deadline,
+                             const Cancel* cancel);
 
 }  // namespace peel::link

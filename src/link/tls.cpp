@@ -25,7 +25,7 @@ constexpr std::uint64_t records_per_key = 1u << 16;
 constexpr std::byte accepted{1}, turned_away{0};
 
 class TlsChannel final : public Channel {
- public:
+public:
   TlsChannel(std::unique_ptr<Channel> lower, TlsRole role) : lower_(std::move(lower)), role_(role) {
     properties_ = lower_->properties();
   }
@@ -39,7 +39,7 @@ class TlsChannel final : public Channel {
   void close() override;
   const Properties& properties() const override { return properties_; }
 
- private:
+private:
   void start(const TlsIdentity& identity);
   Status handshake(Instant deadline, const Cancel* cancel);
   Status meet_peer(const PeerCheck& check);
@@ -65,8 +65,8 @@ class TlsChannel final : public Channel {
   Properties properties_;
   ContextPtr context_;
   SslPtr ssl_;
-  Buffer outbound_;                 // encrypted, not yet taken by lower_
-  std::size_t flushed_ = 0;         // of outbound_
+  Buffer outbound_;          // encrypted, not yet taken by lower_
+  std::size_t flushed_ = 0;  // of outbound_
   std::optional<Error> lower_error_;
   std::optional<Error> broken_;     // nothing works any more; sticky
   std::optional<Error> deaf_peer_;  // writing does not work any more; what came before can still be read
@@ -117,9 +117,12 @@ int TlsChannel::bio_read(BIO* bio, char* out, std::size_t size, std::size_t* got
 
 long TlsChannel::bio_control(BIO* bio, int command, long, void*) {
   switch (command) {
-    case BIO_CTRL_FLUSH: return 1;  // our own flush() decides when
-    case BIO_CTRL_EOF: return self_of(bio).lower_ended_ ? 1 : 0;
-    default: return 0;
+    case BIO_CTRL_FLUSH:
+      return 1;  // our own flush() decides when
+    case BIO_CTRL_EOF:
+      return self_of(bio).lower_ended_ ? 1 : 0;
+    default:
+      return 0;
   }
 }
 
@@ -300,9 +303,15 @@ std::size_t TlsChannel::decrypt(MutableBytes out) {
       continue;
     }
     switch (::SSL_get_error(ssl_.get(), done)) {
-      case SSL_ERROR_WANT_READ: drained_ = true; break;
-      case SSL_ERROR_ZERO_RETURN: ended_ = true; break;
-      default: broken_ = tls_error(); break;
+      case SSL_ERROR_WANT_READ:
+        drained_ = true;
+        break;
+      case SSL_ERROR_ZERO_RETURN:
+        ended_ = true;
+        break;
+      default:
+        broken_ = tls_error();
+        break;
     }
     break;
   }
@@ -314,8 +323,9 @@ void TlsChannel::read_admission() {
   if (decrypt({&verdict, 1}) == 1) {
     awaits_admission_ = false;
     if (verdict == turned_away) {
-      broken_ = fail(ErrorKind::refused, properties_.peer_name + " does not trust this machine's key: the owner there "
-                                         "can run 'peel trust' with the line 'peel id' prints here");
+      broken_ = fail(ErrorKind::refused, properties_.peer_name +
+                                             " does not trust this machine's key: the owner there "
+                                             "can run 'peel trust' with the line 'peel id' prints here");
     } else if (verdict != accepted) {
       broken_ = fail(ErrorKind::network, properties_.peer_name + " answers out of protocol");
     }

@@ -77,7 +77,8 @@ const char* refusal_of(int reason) {
     case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
       return "the peer refused our Ed25519 certificate: it may not be a peel peer";
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 

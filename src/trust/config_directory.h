@@ -21,7 +21,7 @@
 namespace peel::trust {
 
 class ConfigDirectory {
- public:
+public:
   // The place the environment names; made when absent.
   static Result<ConfigDirectory> open();
   static Result<ConfigDirectory> open_at(std::string path);
@@ -38,7 +38,7 @@ class ConfigDirectory {
   Status write(const std::string& name, Bytes data) const;
   Status remove(const std::string& name) const;  // absent is fine
 
- private:
+private:
   explicit ConfigDirectory(std::string path) : path_(std::move(path)) {}
   std::string path_;
 };

@@ -162,8 +162,8 @@ Status verify(const PublicKey& key, Bytes message, const Signature& signature) {
       ::EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, raw(key.bytes.data()), key.bytes.size()));
   must(context && public_part);
   must(::EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, public_part.get()) == 1);
-  if (::EVP_DigestVerify(context.get(), raw(signature.data()), signature.size(), raw(message.data()),
-                         message.size()) != 1)
+  if (::EVP_DigestVerify(context.get(), raw(signature.data()), signature.size(), raw(message.data()), message.size()) !=
+      1)
     return fail(ErrorKind::refused, "the signature of " + fingerprint(key) + " does not verify");
   return {};
 }

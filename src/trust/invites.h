@@ -30,7 +30,7 @@ struct Invite {
   std::vector<std::string> addresses;  // HOST:PORT, at most 8; may be empty
   InviteSecret secret{};
   std::int64_t expires_ns = 0;
-  std::vector<Grant> grants;           // at most 8, prefixes of at most 255 bytes
+  std::vector<Grant> grants;  // at most 8, prefixes of at most 255 bytes
   bool operator==(const Invite&) const = default;
 };
 
@@ -38,11 +38,11 @@ std::string format_invite(const Invite& invite);
 Result<Invite> parse_invite(std::string_view text);
 
 class InviteStore {
- public:
+public:
   explicit InviteStore(ConfigDirectory directory) : directory_(std::move(directory)) {}
 
   struct Request {
-    PublicKey server;                    // this machine's key
+    PublicKey server;  // this machine's key
     std::vector<std::string> addresses;
     std::vector<Grant> grants;
     std::int64_t expires_ns = 0;
@@ -57,7 +57,7 @@ class InviteStore {
 
   Result<std::vector<StoredInvite>> list() const;
 
- private:
+private:
   ConfigDirectory directory_;
 };
 

@@ -60,15 +60,17 @@ Status join_address(std::vector<std::string>& held, const std::string& text) {
 
 Status check_name(const std::string& name) {
   if (is_safe_name(name)) return {};
-  return fail(ErrorKind::usage, "'" + escape_for_terminal(name) + "' cannot be a peer's name: it has 1 to 64 of "
-                                "A-Z a-z 0-9 . _ - and begins with none of . -");
+  return fail(ErrorKind::usage, "'" + escape_for_terminal(name) +
+                                    "' cannot be a peer's name: it has 1 to 64 of "
+                                    "A-Z a-z 0-9 . _ - and begins with none of . -");
 }
 
 Status check_grants(const std::vector<Grant>& grants) {
   for (const Grant& grant : grants) {
     if (!is_safe_prefix(grant.prefix))
-      return fail(ErrorKind::usage, "'" + escape_for_terminal(grant.prefix) + "' is no prefix of onion names: no part "
-                                    "may be empty, '.' or '..'");
+      return fail(ErrorKind::usage, "'" + escape_for_terminal(grant.prefix) +
+                                        "' is no prefix of onion names: no part "
+                                        "may be empty, '.' or '..'");
   }
   return {};
 }
@@ -85,13 +87,17 @@ bool knows_address(const Peer& peer, const std::string& address) {
 Status put_peer(TrustFile& file, const Peer& peer) {
   Peer* same_key = find_by_key(file, peer.key);
   if (same_key != nullptr && same_key->name != peer.name && !same_key->revoked)
-    return fail(ErrorKind::exists, "this key is trusted as '" + same_key->name + "' already: use that name, or run "
-                                   "'peel untrust " + same_key->name + "' first");
+    return fail(ErrorKind::exists, "this key is trusted as '" + same_key->name +
+                                       "' already: use that name, or run "
+                                       "'peel untrust " +
+                                       same_key->name + "' first");
   Peer* same_name = find_by_name(file, peer.name);
   if (same_name != nullptr && same_name->key != peer.key) {
     if (!same_name->revoked)
-      return fail(ErrorKind::exists, "'" + peer.name + "' is another key already: choose another name, or run 'peel "
-                                     "untrust " + peer.name + "' first");
+      return fail(ErrorKind::exists, "'" + peer.name +
+                                         "' is another key already: choose another name, or run 'peel "
+                                         "untrust " +
+                                         peer.name + "' first");
     same_name->name = free_name(file, "revoked-" + peer.name);
   }
   if (same_key == nullptr) {
@@ -252,8 +258,8 @@ Result<Peer> PeerStore::expect(const PublicKey& key, const std::string& name_or_
   PEEL_TRY(auto peer, admit(key), "");
   if (peer.name == name_or_address) return peer;
   const auto refused = [&](const std::string& why) {
-    return fail(ErrorKind::refused, "'" + escape_for_terminal(name_or_address) + "' answers with the key of '" +
-                                        peer.name + "': " + why);
+    return fail(ErrorKind::refused,
+                "'" + escape_for_terminal(name_or_address) + "' answers with the key of '" + peer.name + "': " + why);
   };
   if (by_name(name_or_address)) return refused("that is another peer");
   const auto address = canonical_address(name_or_address);

@@ -20,7 +20,7 @@
 namespace peel::trust {
 
 class PeerStore {
- public:
+public:
   explicit PeerStore(ConfigDirectory directory);
   ~PeerStore();
   PeerStore(PeerStore&&) noexcept;
@@ -58,7 +58,7 @@ class PeerStore {
   // entry moves to the new key (with its grants and remembered heads) and is returned; refused otherwise.
   Result<Peer> accept_succession(const PublicKey& met, std::span<const Succession> statements);
 
- private:
+private:
   struct State;
   std::unique_ptr<State> state_;
 };

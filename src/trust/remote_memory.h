@@ -19,7 +19,7 @@ namespace peel::trust {
 using RemoteHeads = std::map<std::string, RevisionId>;  // branch -> revision last seen
 
 class RemoteMemory {
- public:
+public:
   explicit RemoteMemory(ConfigDirectory directory) : directory_(std::move(directory)) {}
 
   Result<RemoteHeads> load(const PublicKey& peer, const std::string& onion_name) const;
@@ -29,7 +29,7 @@ class RemoteMemory {
                 const std::function<Status(RemoteHeads&)>& change) const;
   Status forget(const PublicKey& peer, const std::string& onion_name) const;
 
- private:
+private:
   ConfigDirectory directory_;
 };
 

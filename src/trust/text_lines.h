@@ -15,7 +15,7 @@
 namespace peel::trust {
 
 class TextLines {
- public:
+public:
   explicit TextLines(std::string_view text) : rest_(text) {}
 
   // The next line that is not blank; false at the end.
@@ -24,15 +24,15 @@ class TextLines {
   // Takes the first line, which is `kind` and a version this code knows (1); `what` is said when it is not.
   Status expect_first(std::string_view kind, const char* what);
 
-  std::size_t number() const { return number_; }  // of the present line, from 1
-  std::string_view line() const { return line_; }   // as it stands, without the line end
+  std::size_t number() const { return number_; }   // of the present line, from 1
+  std::string_view line() const { return line_; }  // as it stands, without the line end
   std::string_view key() const { return key_; }
   std::string_view value() const { return value_; }
 
   // "line 7: why"
   Error error(const std::string& why) const;
 
- private:
+private:
   std::string_view rest_, line_, key_, value_;
   std::size_t number_ = 0;
 };

@@ -51,7 +51,7 @@ Result<PublicKey> parse_key(std::string_view value) {
 }
 
 class Decoder {
- public:
+public:
   explicit Decoder(std::string_view text) : lines_(text) {}
 
   Result<TrustFile> run() {
@@ -65,7 +65,7 @@ class Decoder {
     return std::move(file_);
   }
 
- private:
+private:
   enum class Section : std::uint8_t { preamble, peer, invite };
 
   static Error wrong(std::string why) { return fail(ErrorKind::corrupt, std::move(why)); }
@@ -81,9 +81,12 @@ class Decoder {
       return key == "peer" ? begin_peer() : begin_invite();
     }
     switch (section_) {
-      case Section::preamble: return keep(file_.extra);
-      case Section::peer: return take_peer(file_.peers.back());
-      case Section::invite: return take_invite(file_.invites.back());
+      case Section::preamble:
+        return keep(file_.extra);
+      case Section::peer:
+        return take_peer(file_.peers.back());
+      case Section::invite:
+        return take_invite(file_.invites.back());
     }
     return {};
   }
@@ -210,10 +213,14 @@ class Decoder {
 
 const char* to_string(Level level) {
   switch (level) {
-    case Level::read: return "read";
-    case Level::append: return "append";
-    case Level::write: return "write";
-    case Level::admin: return "admin";
+    case Level::read:
+      return "read";
+    case Level::append:
+      return "append";
+    case Level::write:
+      return "write";
+    case Level::admin:
+      return "admin";
   }
   return "?";
 }

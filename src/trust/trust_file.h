@@ -38,7 +38,7 @@ struct Peer {
   std::vector<std::string> addresses;  // HOST:PORT it was reached at
   std::int64_t added_ns = 0;
   bool revoked = false;
-  std::vector<std::string> extra;      // lines this version does not know, kept
+  std::vector<std::string> extra;  // lines this version does not know, kept
   bool operator==(const Peer&) const = default;
 };
 

@@ -11,7 +11,7 @@ namespace peel::link::test {
 namespace {
 
 class Conformance : public ::testing::TestWithParam<Link> {
- protected:
+protected:
   Ends ends_ = GetParam().make();
 };
 
@@ -24,9 +24,13 @@ std::byte stream_byte(std::uint64_t at, std::uint32_t salt) {
 
 // Sends `total` bytes and receives as many at the same time, in pieces of random size, from one thread.
 class Duplex {
- public:
+public:
   Duplex(Channel& channel, std::uint64_t total, std::uint32_t salt_out, std::uint32_t salt_in, std::size_t max_piece)
-      : channel_(channel), total_(total), salt_out_(salt_out), salt_in_(salt_in), max_piece_(max_piece),
+      : channel_(channel),
+        total_(total),
+        salt_out_(salt_out),
+        salt_in_(salt_in),
+        max_piece_(max_piece),
         random_(salt_out) {}
 
   bool done() const { return sent_ == total_ && received_ == total_; }
@@ -67,17 +71,20 @@ class Duplex {
     return true;
   }
 
- private:
+private:
   std::size_t piece() {
     switch (random_() % 4) {
-      case 0: return 1;
-      case 1: return 1 + random_() % 100;
-      default: return 1 + random_() % max_piece_;
+      case 0:
+        return 1;
+      case 1:
+        return 1 + random_() % 100;
+      default:
+        return 1 + random_() % max_piece_;
     }
   }
   bool complain(const std::string& what) {
-    ADD_FAILURE() << channel_.properties().peer_name << ": " << what << " (sent " << sent_ << ", received "
-                  << received_ << ")";
+    ADD_FAILURE() << channel_.properties().peer_name << ": " << what << " (sent " << sent_ << ", received " << received_
+                  << ")";
     return false;
   }
 

@@ -50,9 +50,11 @@ TlsIdentity identity_of(unsigned char fill) {
 
 Ends with_tls(Ends plain) {
   auto accepting = std::async(std::launch::async, [&] {
-    return tls_accept(std::move(plain.b), identity_of(2), [](const Digest&) { return Status{}; }, soon(5000), nullptr);
+    return tls_accept(
+        std::move(plain.b), identity_of(2), [](const Digest&) { return Status{}; }, soon(5000), nullptr);
   });
-  auto a = tls_connect(std::move(plain.a), identity_of(1), [](const Digest&) { return Status{}; }, soon(5000), nullptr);
+  auto a = tls_connect(
+      std::move(plain.a), identity_of(1), [](const Digest&) { return Status{}; }, soon(5000), nullptr);
   auto b = accepting.get();
   if (!a || !b) std::abort();
   return {std::move(*a), std::move(*b)};

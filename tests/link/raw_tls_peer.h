@@ -28,7 +28,7 @@ struct RawOptions {
 };
 
 class RawPeer {
- public:
+public:
   explicit RawPeer(const RawOptions& options)
       : context_(::SSL_CTX_new(options.server ? ::TLS_server_method() : ::TLS_client_method())), options_(options) {
     SSL_CTX* c = context_.get();
@@ -64,7 +64,7 @@ class RawPeer {
   SSL* ssl() { return ssl_.get(); }
   void hang_up() { fd_.reset(); }
 
- private:
+private:
   struct Free {
     void operator()(SSL_CTX* p) const { ::SSL_CTX_free(p); }
     void operator()(SSL* p) const { ::SSL_free(p); }
@@ -82,10 +82,14 @@ class RawPeer {
 
   static EVP_PKEY* make_key(KeyKind kind) {
     switch (kind) {
-      case KeyKind::rsa: return EVP_RSA_gen(2048);
-      case KeyKind::ec: return EVP_EC_gen("P-256");
-      case KeyKind::ed448: return ::EVP_PKEY_Q_keygen(nullptr, nullptr, "ED448");
-      default: return ::EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519");
+      case KeyKind::rsa:
+        return EVP_RSA_gen(2048);
+      case KeyKind::ec:
+        return EVP_EC_gen("P-256");
+      case KeyKind::ed448:
+        return ::EVP_PKEY_Q_keygen(nullptr, nullptr, "ED448");
+      default:
+        return ::EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519");
     }
   }
 

@@ -63,9 +63,7 @@ TEST(Spawn, TheChildDiesOfSigpipeAsUsual) {
   EXPECT_EQ(read_all(**channel), "141\n");
 }
 
-TEST(Stdio, ABadDescriptorIsAnError) {
-  EXPECT_FALSE(stdio_channel(UniqueFd(), UniqueFd(), "nobody"));
-}
+TEST(Stdio, ABadDescriptorIsAnError) { EXPECT_FALSE(stdio_channel(UniqueFd(), UniqueFd(), "nobody")); }
 
 TEST(Stdio, NeverMakesTheSharedDescriptionNonBlocking) {
   std::array<int, 2> fds{};

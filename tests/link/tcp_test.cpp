@@ -31,8 +31,8 @@ TEST(HostPort, ReadsWhatPeopleWrite) {
   EXPECT_EQ(*parse_host_port("host", 7), (HostPort{"host", 7}));
   EXPECT_EQ(*parse_host_port("::1", 7), (HostPort{"::1", 7}));
   EXPECT_EQ(*parse_host_port("[::1]", 7), (HostPort{"::1", 7}));
-  for (const char* bad : {"", ":1", "host", "host:", "host:x", "host:65536", "host:-1", "host:1 ", "::1", "[::1", "[::1]1",
-                          "[]:1", "-oProxy:1", "a b:1", "a/b:1", "h\n:1"})
+  for (const char* bad : {"", ":1", "host", "host:", "host:x", "host:65536", "host:-1", "host:1 ", "::1", "[::1",
+                          "[::1]1", "[]:1", "-oProxy:1", "a b:1", "a/b:1", "h\n:1"})
     EXPECT_FALSE(parse_host_port(bad)) << bad;
 }
 
@@ -117,7 +117,7 @@ TEST(Tcp, AcceptEndsAtItsDeadlineAndOnCancelAndGoesOn) {
 
 // A listener whose queue is full drops further handshakes: connecting to it hangs.
 class FullListener {
- public:
+public:
   FullListener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -135,7 +135,7 @@ class FullListener {
   }
   std::uint16_t port() const { return port_; }
 
- private:
+private:
   UniqueFd fd_;
   std::vector<UniqueFd> fillers_;
   std::uint16_t port_ = 0;

@@ -16,7 +16,7 @@ Status anyone(const Digest&) { return {}; }
 
 // Passes bytes on, flips one bit of what is written through it, and counts.
 class Flipping final : public Channel {
- public:
+public:
   Flipping(std::unique_ptr<Channel> lower, std::uint64_t at, std::uint64_t* count = nullptr)
       : lower_(std::move(lower)), at_(at), count_(count) {}
   Result<ReadOutcome> read_some(MutableBytes out) override { return lower_->read_some(out); }
@@ -34,7 +34,7 @@ class Flipping final : public Channel {
   void close() override { lower_->close(); }
   const Properties& properties() const override { return lower_->properties(); }
 
- private:
+private:
   std::unique_ptr<Channel> lower_;
   std::uint64_t at_, sent_ = 0;
   std::uint64_t* count_;
@@ -121,15 +121,13 @@ TEST(Tls, AFlippedBitAnywhereIsAnErrorAndNeverWrongBytes) {
   const std::uint64_t goodbye = 24;
   for (std::uint64_t at = 0; at < lengths.client - goodbye; at += 41) {
     auto pair = make_memory_pair();
-    const Outcome outcome =
-        exchange(std::make_unique<Flipping>(std::move(pair.first), at), std::move(pair.second));
+    const Outcome outcome = exchange(std::make_unique<Flipping>(std::move(pair.first), at), std::move(pair.second));
     EXPECT_FALSE(outcome.wrong_bytes) << at;
     EXPECT_FALSE(outcome.server_got_question && outcome.client_got_answer) << at;
   }
   for (std::uint64_t at = 0; at < lengths.server - goodbye; at += 41) {
     auto pair = make_memory_pair();
-    const Outcome outcome =
-        exchange(std::move(pair.first), std::make_unique<Flipping>(std::move(pair.second), at));
+    const Outcome outcome = exchange(std::move(pair.first), std::make_unique<Flipping>(std::move(pair.second), at));
     EXPECT_FALSE(outcome.wrong_bytes) << at;
     EXPECT_FALSE(outcome.client_got_answer) << at;
   }

@@ -162,18 +162,19 @@ TEST_P(TlsOutsider, IsRefused) {
   EXPECT_FALSE(shaking.get());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Kinds, TlsOutsider,
-    ::testing::Values(Outsider{"rsa_client", {.key = KeyKind::rsa}}, Outsider{"ec_client", {.key = KeyKind::ec}},
-                      Outsider{"ed448_client", {.key = KeyKind::ed448}},
-                      Outsider{"anonymous_client", {.key = KeyKind::none}},
-                      Outsider{"tls12_client", {.max_version = TLS1_2_VERSION}},
-                      Outsider{"no_alpn_client", {.alpn = ""}}, Outsider{"http_client", {.alpn = "h2"}},
-                      Outsider{"rsa_server", {.server = true, .key = KeyKind::rsa}},
-                      Outsider{"ec_server", {.server = true, .key = KeyKind::ec}},
-                      Outsider{"tls12_server", {.server = true, .max_version = TLS1_2_VERSION}},
-                      Outsider{"no_alpn_server", {.server = true, .alpn = ""}}),
-    [](const auto& outsider) { return std::string(outsider.param.name); });
+INSTANTIATE_TEST_SUITE_P(Kinds, TlsOutsider,
+                         ::testing::Values(Outsider{"rsa_client", {.key = KeyKind::rsa}},
+                                           Outsider{"ec_client", {.key = KeyKind::ec}},
+                                           Outsider{"ed448_client", {.key = KeyKind::ed448}},
+                                           Outsider{"anonymous_client", {.key = KeyKind::none}},
+                                           Outsider{"tls12_client", {.max_version = TLS1_2_VERSION}},
+                                           Outsider{"no_alpn_client", {.alpn = ""}},
+                                           Outsider{"http_client", {.alpn = "h2"}},
+                                           Outsider{"rsa_server", {.server = true, .key = KeyKind::rsa}},
+                                           Outsider{"ec_server", {.server = true, .key = KeyKind::ec}},
+                                           Outsider{"tls12_server", {.server = true, .max_version = TLS1_2_VERSION}},
+                                           Outsider{"no_alpn_server", {.server = true, .alpn = ""}}),
+                         [](const auto& outsider) { return std::string(outsider.param.name); });
 
 }  // namespace
 }  // namespace peel::link::test

@@ -60,7 +60,10 @@ TEST_F(ConfigDirectoryTest, ADirectoryWhereAFileBelongsIsRefused) {
   const ConfigDirectory d = directory();
   std::filesystem::create_directory(path() + "/a");
   EXPECT_FALSE(d.read("a", 10));
-  const auto file_as_directory = [&] { put_text("f", ""); return ConfigDirectory::open_at(path() + "/f"); }();
+  const auto file_as_directory = [&] {
+    put_text("f", "");
+    return ConfigDirectory::open_at(path() + "/f");
+  }();
   EXPECT_FALSE(file_as_directory);
 }
 

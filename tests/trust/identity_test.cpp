@@ -57,8 +57,8 @@ TEST(Base32, AnyLengthComesBack) {
     EXPECT_EQ(*from_base32(to_base32(bytes)), bytes);
     bytes.push_back(static_cast<std::byte>(n * 37 + 255));
   }
-  EXPECT_FALSE(from_base32("a"));    // five bits are no byte
-  EXPECT_FALSE(from_base32("ab"));   // bits left over
+  EXPECT_FALSE(from_base32("a"));   // five bits are no byte
+  EXPECT_FALSE(from_base32("ab"));  // bits left over
   EXPECT_TRUE(from_base32("aa"));
 }
 

@@ -61,7 +61,7 @@ TEST(InviteToken, TruncationAndFlipsAreErrors) {
 }
 
 class InvitesTest : public ScratchConfig {
- protected:
+protected:
   InviteStore store_{directory()};
   PeerStore peers_{directory()};
 

@@ -9,7 +9,7 @@ namespace peel::trust::test {
 namespace {
 
 class PeersTest : public ScratchConfig {
- protected:
+protected:
   PeerStore store_{directory()};
 
   Status trust(const std::string& name, const PublicKey& key, std::vector<Grant> grants = {},
@@ -20,7 +20,9 @@ class PeersTest : public ScratchConfig {
 
 ErrorKind kind_of(const Status& status) { return status ? ErrorKind::partial : status.error().kind(); }
 template <class T>
-ErrorKind kind_of(const Result<T>& result) { return result ? ErrorKind::partial : result.error().kind(); }
+ErrorKind kind_of(const Result<T>& result) {
+  return result ? ErrorKind::partial : result.error().kind();
+}
 
 TEST_F(PeersTest, TrustListLookUp) {
   EXPECT_TRUE(store_.list()->empty());

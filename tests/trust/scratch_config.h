@@ -15,7 +15,7 @@
 namespace peel::trust::test {
 
 class ScratchConfig : public ::testing::Test {
- protected:
+protected:
   ScratchConfig() {
     std::string pattern = ::testing::TempDir() + "peel-trust-XXXXXX";
     root_ = ::mkdtemp(pattern.data());

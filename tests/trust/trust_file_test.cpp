@@ -9,8 +9,13 @@ namespace {
 
 TrustFile sample() {
   TrustFile file;
-  file.peers.push_back({"alice", identity_of(1).public_key, {{Level::append, "lab"}, {Level::read, ""}},
-                        {"hub.example:7731", "[::1]:1"}, 1'700'000'000'000'000'000, false, {}});
+  file.peers.push_back({"alice",
+                        identity_of(1).public_key,
+                        {{Level::append, "lab"}, {Level::read, ""}},
+                        {"hub.example:7731", "[::1]:1"},
+                        1'700'000'000'000'000'000,
+                        false,
+                        {}});
   file.peers.push_back({"bob.2_x-y", identity_of(2).public_key, {}, {}, -5, true, {}});
   const std::string odd = "odd name/ \n\\x\x7f \xc3\xa9 ";
   file.peers.push_back({"c", identity_of(3).public_key, {{Level::admin, odd}}, {}, 0, false, {}});
@@ -131,8 +136,8 @@ TEST(TrustFile, ErrorsNameTheLine) {
   EXPECT_EQ(message(head + "address nowhere\n").substr(0, 7), "line 6:");
   EXPECT_EQ(message("peer a b\n").substr(0, 7), "line 2:");
   EXPECT_EQ(message("peer -a\n").substr(0, 7), "line 2:");
-  EXPECT_EQ(message("peer a\nkey " + key + "\nadded 1\n").substr(0, 7), "line 5:");  // no state
-  EXPECT_EQ(message("key " + key + "\n").substr(0, 7), "line 2:");                    // outside a section
+  EXPECT_EQ(message("peer a\nkey " + key + "\nadded 1\n").substr(0, 7), "line 5:");              // no state
+  EXPECT_EQ(message("key " + key + "\n").substr(0, 7), "line 2:");                               // outside a section
   EXPECT_NE(message(head + "peer a\nkey " + other + "\nstate trusted\nadded 1\n"), "accepted");  // name twice
   EXPECT_NE(message(head + "peer b\nkey " + key + "\nstate trusted\nadded 1\n"), "accepted");    // key twice
   EXPECT_NE(message("end\npeer b\n"), "accepted");
