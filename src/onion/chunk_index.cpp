@@ -70,14 +70,19 @@ void HintMap::grow() {
 void ChunkIndex::reset(std::vector<RunLocation> runs) {
   recent_.clear();
   unwritten_.clear();
+  unwritten_in_recent_ = true;
   runs_.clear();
   loaded_bytes_ = 0;
-  for (const auto& location : runs) runs_.push_back({location, false, true, 0, {}, {}});
+  for (const auto& location : runs) runs_.push_back({location, false, true, false, 0, {}, {}});
   locations_ = std::move(runs);
 }
 
 void ChunkIndex::add(std::uint64_t key, std::uint64_t offset) {
-  if (recent_.size() >= recent_entries_max) recent_.clear();
+  if (recent_.size() >= recent_entries_max) {
+    recent_.clear();
+    unwritten_in_recent_ = false;
+    for (Run& run : runs_) run.in_recent = false;
+  }
   recent_.put(key, offset);
   unwritten_.push_back({key, offset});
 }
@@ -161,8 +166,10 @@ Status ChunkIndex::write_runs(const Store& store, GroupWriter& writer) {
   if (unwritten_.empty()) return {};
   std::vector<Entry> merged = std::move(unwritten_);
   unwritten_.clear();
+  bool in_recent = std::exchange(unwritten_in_recent_, true);
   for (std::size_t melting = runs_to_merge(locations_, merged.size(), run_entries_max); melting > 0; --melting) {
     Run& last = runs_.back();
+    in_recent = in_recent && last.in_recent;
     if (!last.loaded) load_run(store, last);
     if (last.usable) {
       auto older = last.entries.empty() ? read_entries(store, last) : Result<std::vector<Entry>>(std::move(last.entries));
@@ -186,12 +193,8 @@ Status ChunkIndex::write_runs(const Store& store, GroupWriter& writer) {
     for (std::size_t i = from; i < from + n; ++i) w.integer(merged[i].key).integer(merged[i].offset);
     writer.payload() = std::move(w).take();
     PEEL_CHECK(writer.end(), "");
-    run.entries_at = run.location.offset + record_header_size + run_header_size + run.filter.size();
-    run.loaded = true;
-    if (loaded_bytes_ + n * entry_size <= loaded_bytes_max) {
-      loaded_bytes_ += n * entry_size;
-      run.entries.assign(merged.begin() + static_cast<std::ptrdiff_t>(from), merged.begin() + static_cast<std::ptrdiff_t>(from + n));
-    }
+    run.in_recent = in_recent;
+    run.filter = {};  // read again if it is ever asked
     locations_.push_back(run.location);
     runs_.push_back(std::move(run));
   }

@@ -49,7 +49,7 @@ class ChunkIndex {
   std::optional<std::uint64_t> find(const Store& store, std::uint64_t key, Accept&& accept) const {
     if (const auto hit = recent_.get(key); hit && accept(*hit)) return hit;
     for (std::size_t i = runs_.size(); i-- > 0;)
-      if (const auto hit = find_in_run(store, i, key); hit && accept(*hit)) return hit;
+      if (const auto hit = runs_[i].in_recent ? std::nullopt : find_in_run(store, i, key); hit && accept(*hit)) return hit;
     return std::nullopt;
   }
   // Reads filters and small runs now, so that find() may be called from several threads afterwards.
@@ -69,6 +69,7 @@ class ChunkIndex {
   struct Run {
     RunLocation location;
     bool loaded = false, usable = true;
+    bool in_recent = false;        // every entry is in recent_ too: nothing to look for here
     std::uint64_t entries_at = 0;  // file offset of the first entry
     Buffer filter;
     std::vector<Entry> entries;    // empty when the run is searched on disk
@@ -79,6 +80,7 @@ class ChunkIndex {
 
   HintMap recent_;
   std::vector<Entry> unwritten_;
+  bool unwritten_in_recent_ = true;  // until recent_ overflows and is cleared
   std::vector<RunLocation> locations_;
   mutable std::vector<Run> runs_;
   mutable std::size_t loaded_bytes_ = 0;
