@@ -1,6 +1,7 @@
 #include "hub/hub.h"
 
 #include <list>
+#include <system_error>
 #include <thread>
 
 #include "base/cancel.h"
@@ -45,6 +46,7 @@ struct Hub::Impl {
   std::list<Worker> workers;  // run() only
 
   void serve(std::unique_ptr<link::Channel> channel);
+  void start_worker(std::unique_ptr<link::Channel> channel);
   void reap(bool all);
   void sweep(const std::string& folder, unsigned depth);
 };
@@ -86,7 +88,7 @@ void Hub::Impl::serve(std::unique_ptr<link::Channel> channel) {
     // Every key may shake hands: an unknown one may hold an invite. What it may do is decided at the hello.
     auto secured = link::tls_accept(std::move(channel), link::TlsIdentity{state.identity.private_seed},
                                     [](const Digest&) -> Status { return {}; }, Clock::now() + state.options.hello_timeout,
-                                    nullptr);
+                                    &state.stop);
     if (!secured) {
       state.log({now_ns(), "unknown", from, "refuse", "", escape_for_terminal(secured.error().message())});
       return;
@@ -102,6 +104,23 @@ void Hub::Impl::serve(std::unique_ptr<link::Channel> channel) {
   (void)responder.run().ok();  // logged by the responder
   state.received += responder.bytes_received();
   state.sent += responder.bytes_sent();
+}
+
+void Hub::Impl::start_worker(std::unique_ptr<link::Channel> channel) {
+  Worker& worker = workers.emplace_back();
+  ++state.live;
+  try {
+    worker.thread = std::thread([this, &worker, taken = std::move(channel)]() mutable {
+      serve(std::move(taken));
+      --state.live;
+      worker.done = true;
+    });
+  } catch (const std::system_error& error) {  // the machine has no thread left; the client may try again
+    --state.live;
+    ++state.refused;
+    workers.pop_back();
+    state.log({now_ns(), "", "", "refuse", "", std::string("no thread: ") + error.what()});
+  }
 }
 
 void Hub::Impl::reap(bool all) {
@@ -151,17 +170,11 @@ Status Hub::run(const Cancel& cancel) {
       m.state.log({now_ns(), "", (*channel)->properties().peer_name, "refuse", "", "too many connections"});
       continue;
     }
-    ++m.state.live;
-    Impl::Worker& worker = m.workers.emplace_back();
-    worker.thread = std::thread([&m, &worker, taken = std::move(channel).value()]() mutable {
-      m.serve(std::move(taken));
-      --m.state.live;
-      worker.done = true;
-    });
+    m.start_worker(std::move(channel).value());
   }
   // Newcomers are refused by the closed port; each session ends at its next look, after what it is writing.
   m.listener.reset();
-  m.state.stopping = true;
+  m.state.stop.request();
   m.reap(true);
   m.state.log({now_ns(), "", "", "stop", "", "all sessions ended"});
   return {};

@@ -76,7 +76,7 @@ Status HubService::authorize(trust::Level level, const std::string& name) {
 }
 
 Status HubService::check() {
-  if (hub_.stopping.load()) return fail(ErrorKind::network, "the server is going down; try again later");
+  if (hub_.stop.requested()) return fail(ErrorKind::network, "the server is going down; try again later");
   if (!key_ || !admitted_) return {};
   auto peer = hub_.peers->admit(*key_);
   return peer ? Status() : Status(fail(ErrorKind::refused, "your key is not trusted here any more"));

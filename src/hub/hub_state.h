@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/cancel.h"
 #include "hub/beneath.h"
 #include "hub/hub.h"
 #include "trust/identity.h"
@@ -23,7 +24,7 @@ struct HubState {
   trust::Identity identity;
   std::vector<Buffer> statements;  // our own key's rotations
 
-  std::atomic<bool> stopping{false};
+  Cancel stop;  // requested: end at the next look
   std::atomic<std::uint64_t> live{0}, total{0}, refused{0}, operations{0}, received{0}, sent{0};
 
   std::mutex log_mutex;

@@ -1,6 +1,7 @@
 #include "sync/pump.h"
 
 #include <future>
+#include <system_error>
 
 #include "base/hex.h"
 
@@ -131,7 +132,12 @@ Status Pump::flush(std::size_t most) {
 }
 
 Status Pump::run_busy(const std::function<Status()>& work) {
-  auto result = std::async(std::launch::async, work);
+  std::future<Status> result;
+  try {
+    result = std::async(std::launch::async, work);
+  } catch (const std::system_error&) {  // no thread to be had: the peer waits in silence
+    return work();
+  }
   while (result.wait_for(alive_every) != std::future_status::ready) {
     session_.keep_alive();
     (void)write_once();  // a dead line shows afterwards; the work is worth finishing

@@ -61,6 +61,8 @@ class Planner {
   void tag(const Ref& tag, Plan& plan) {
     const RevisionId now = at(RefKind::tag, tag.name);
     if (now == tag.target) return;
+    if (tag.value.size() > shared_value_size_max)
+      return plan.reject(RefKind::tag, tag.name, now, "the note of the tag " + escape_for_terminal(tag.name) + " is too long to send");
     if (!now.is_zero()) return plan.reject(RefKind::tag, tag.name, now, reason_tag_exists(tag.name));
     plan.asked.push_back({RefKind::tag, tag.name, {}, tag.target, false, tag.value});
   }

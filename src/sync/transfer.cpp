@@ -23,7 +23,7 @@ Result<StoredChunk> chunk_of(const Onion& onion, const ChunkName& name) {
 std::vector<proto::SharedRef> shared_refs(const Onion& onion, bool tags) {
   std::vector<proto::SharedRef> out;
   for (Ref& ref : onion.refs())
-    if (ref.kind == RefKind::branch || (tags && ref.kind == RefKind::tag))
+    if ((ref.kind == RefKind::branch || (tags && ref.kind == RefKind::tag)) && ref.value.size() <= shared_value_size_max)
       out.push_back({ref.kind, std::move(ref.name), ref.target, std::move(ref.value)});
   return out;
 }

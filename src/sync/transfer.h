@@ -47,7 +47,8 @@ class LayerSink {
 
 // Reads one chunk of an onion by name; not_found when it is not there.
 Result<StoredChunk> chunk_of(const Onion& onion, const ChunkName& name);
-// Branches and tags: what an onion shows to peers.
+// Branches and tags: what an onion shows to peers. A tag whose note is longer than this stays at home.
+inline constexpr std::size_t shared_value_size_max = 60'000;
 std::vector<proto::SharedRef> shared_refs(const Onion& onion, bool tags);
 // Ref names that come from a peer: no control characters, no empty or "." leading components.
 Status check_shared_ref_name(const std::string& name);
