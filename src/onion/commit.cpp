@@ -31,6 +31,7 @@ std::uint32_t Onion::Impl::chunk_average(const Tree& tree) const {
 }
 
 Result<CommitResult> Onion::Impl::commit(const CommitOptions& options, std::uint64_t new_size, const BuildTree& build) {
+  if (new_size > file_size_max) return fail(ErrorKind::usage, "no file has " + std::to_string(new_size) + " bytes");
   PEEL_TRY(const auto lock, take_lock(), "");
   const std::string branch = options.branch.empty() ? current_branch() : options.branch;
   const StoredRef* head_ref = find_ref(RefKind::branch, branch);
@@ -261,11 +262,11 @@ Result<CommitResult> Onion::commit_writes(std::span<const Write> writes, std::ui
 Result<CommitResult> Onion::commit_copy(std::uint64_t number, const CommitOptions& options) {
   Impl& m = *impl_;
   PEEL_TRY(const auto wanted, revision(number), "");
-  PEEL_TRY(const auto tree, m.tree_of(number), "");
   return m.commit(options, wanted.size, [&](GroupWriter& writer, const Tree& parent) -> Result<TreeEditor::Finished> {
-    Tree source = tree;
+    // Looked up under the lock: a collection by somebody else may have moved every offset since.
+    PEEL_TRY(Tree source, m.tree_of(number), "");
     if (parent.page_log2 > source.page_log2) {
-      PEEL_TRY(source, regrid(*m.store, writer, tree, parent.page_log2), "");
+      PEEL_TRY(source, regrid(*m.store, writer, source, parent.page_log2), "");
     }
     // An edit that touches nothing gives the tree back, with its digest.
     return TreeEditor(*m.store, writer, source, source.size).finish();
