@@ -171,11 +171,13 @@ Result<CommitRecord> decode_commit(Bytes payload) {
   PEEL_TRY(const auto parents, r.integer<std::uint16_t>(), "commit");
   if (parents > parents_max) return fail(ErrorKind::corrupt, "commit: too many parents");
   if (c.page_log2 < page_log2_min || c.page_log2 > page_log2_max) return fail(ErrorKind::corrupt, "commit: page size");
+  if (c.size > file_size_max || c.generation > counter_max || c.number > counter_max) return fail(ErrorKind::corrupt, "commit: field out of range");
   for (unsigned i = 0; i < parents; ++i) {
     ParentLink p;
     PEEL_TRY(p.id, r.digest(), "commit parent");
     PEEL_TRY(p.commit, r.integer<std::uint64_t>(), "commit parent");
     PEEL_TRY(p.number, r.integer<std::uint64_t>(), "commit parent");
+    if (p.commit != 0 && p.number >= c.number) return fail(ErrorKind::corrupt, "commit: a parent that comes after its child");
     c.parents.push_back(p);
   }
   auto& m = c.meta;
@@ -257,6 +259,7 @@ Result<RevisionRow> decode_revision_row(Bytes bytes) {
   PEEL_TRY(row.parents, r.integer<std::uint8_t>(), "revision row");
   PEEL_TRY([[maybe_unused]] const auto reserved, r.bytes(14), "revision row");
   if (parent != 0) s.first_parent = parent;  // numbers start at 1
+  if (parent >= s.number || s.size > file_size_max || s.generation > counter_max) return fail(ErrorKind::corrupt, "revision row");
   if (row.page_log2 < page_log2_min || row.page_log2 > page_log2_max) return fail(ErrorKind::corrupt, "revision row");
   return row;
 }
@@ -291,6 +294,7 @@ Result<CheckpointRecord> decode_checkpoint(Bytes payload) {
       RunLocation run;
       PEEL_TRY(run.offset, r.integer<std::uint64_t>(), "checkpoint run");
       PEEL_TRY(run.count, r.integer<std::uint64_t>(), "checkpoint run");
+      if (run.count > payload_size_max) return fail(ErrorKind::corrupt, "checkpoint: a run of impossible size");
       runs->push_back(run);
     }
   }

@@ -34,9 +34,12 @@ inline constexpr std::size_t record_header_size = 32;
 inline constexpr std::uint32_t record_magic = 0x314c4550;
 inline constexpr std::uint32_t payload_size_max = 1u << 30;
 inline constexpr std::size_t chunk_header_size = 40;
+inline constexpr std::uint64_t file_size_max = (std::uint64_t{1} << 63) - 1;  // of a revision
+inline constexpr std::uint64_t counter_max = (std::uint64_t{1} << 63) - 1;    // revision numbers and generations
 inline constexpr std::size_t fanout = 16;
 inline constexpr std::size_t slices_per_leaf_max = 65535;
 inline constexpr unsigned page_log2_min = 12, page_log2_max = 16;
+inline constexpr unsigned tree_levels_max = 13;
 
 enum class RecordType : std::uint16_t {
   chunk = 1,

@@ -13,6 +13,7 @@ using namespace onion;
 namespace {
 
 constexpr std::size_t pages_per_batch = 64;
+constexpr std::uint64_t received_generation_max = counter_max / 2;  // leaves room for all children to come
 
 bool valid_key(const std::string& key) {
   return !key.empty() && key.size() <= 128 && std::all_of(key.begin(), key.end(), [](unsigned char c) {
@@ -203,6 +204,7 @@ Status Importer::sync_staged() { return impl_->staging.sync(); }
 Status Importer::add_revision(RevisionLayer layer) {
   const RevisionInfo& info = layer.info;
   if (info.parents.size() > 64) return fail(ErrorKind::corrupt, "a revision with too many parents");
+  if (info.size > file_size_max) return fail(ErrorKind::corrupt, "a revision of impossible size");
   if (revision_id(info.parents, info.size, info.content, info.meta) != info.id)
     return fail(ErrorKind::corrupt, "a received revision id does not match what it names");
   if (impl_->coming.count(info.id) || impl_->onion->find(info.id)) return {};
@@ -253,8 +255,11 @@ Result<CommitRecord> Importer::Impl::append_revision(Onion::Impl& m, GroupWriter
     if (i == 0 && !layer.whole) parent = tree;
     record.parents.push_back(link);
   }
-  // Generations count from what the sender knows where the parent is not here.
-  record.generation = std::max(record.generation + 1, info.generation);
+  ++record.generation;
+  // Generations count from what the sender knows where a parent is not here; else nobody needs to be believed.
+  const bool complete = std::all_of(record.parents.begin(), record.parents.end(), [](const ParentLink& p) { return p.commit != 0; });
+  if (!complete) record.generation = std::max(record.generation, info.generation);
+  if (record.generation > received_generation_max) return fail(ErrorKind::corrupt, "a revision of impossible generation");
   if (const unsigned wanted = m.wanted_page_log2(info.size, parent.page_log2); wanted > parent.page_log2) {
     PEEL_TRY(parent, regrid(*m.store, writer, parent, wanted), "");
   }
@@ -308,7 +313,8 @@ Status Importer::finish(std::span<const RefChange> changes) {
   }
   impl_->layers.clear();
   impl_->coming.clear();
-  return impl_->staging.remove();
+  (void)impl_->staging.remove().ok();  // all is durable: a file that stays behind is only space
+  return {};
 }
 
 Status Importer::discard() {

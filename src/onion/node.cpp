@@ -138,7 +138,7 @@ Result<Node> decode_node(Bytes payload) {
   if (payload.size() < node_header_size) return fail(ErrorKind::truncated, "node");
   const std::byte* p = payload.data();
   const auto level = std::to_integer<unsigned>(p[0]), page_log2 = std::to_integer<unsigned>(p[1]);
-  if (level > 12 || page_log2 < page_log2_min || page_log2 > page_log2_max) return fail(ErrorKind::corrupt, "node shape");
+  if (level >= tree_levels_max || page_log2 < page_log2_min || page_log2 > page_log2_max) return fail(ErrorKind::corrupt, "node shape");
   const auto mask = WireReader::load<std::uint16_t>(p + 2);
   const std::size_t slices = WireReader::load<std::uint16_t>(p + 4);
   const auto present = static_cast<std::size_t>(std::popcount(mask));

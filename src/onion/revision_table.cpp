@@ -43,21 +43,28 @@ Result<std::vector<RevisionRow>> RevisionTable::read_run(const Store& store, con
 
 Status RevisionTable::load(const Store& store) {
   if (loaded_) return {};
-  std::uint64_t total = unwritten_.size();
-  for (const auto& run : runs_) total += run.count;
-  summaries_.reserve(total);
-  extras_.reserve(total);
-  for (const auto& run : runs_) {
-    auto rows = read_run(store, run);
-    if (!rows) {
-      summaries_.clear();
-      extras_.clear();
-      return std::move(rows.error());
-    }
-    for (const auto& row : *rows) put(row);
+  auto status = load_rows(store);
+  loaded_ = status.ok();
+  if (!loaded_) {
+    summaries_.clear();
+    extras_.clear();
   }
-  for (const auto& row : unwritten_) put(row);
-  loaded_ = true;
+  return status;
+}
+
+// Numbers ascend, and parents come before children (format.cpp): what walks history relies on both.
+Status RevisionTable::load_rows(const Store& store) {
+  const auto put_next = [&](const RevisionRow& row) -> Status {
+    if (!summaries_.empty() && row.summary.number <= summaries_.back().number)
+      return fail(ErrorKind::corrupt, store.path() + ": revision @" + std::to_string(row.summary.number) + " is out of order");
+    put(row);
+    return {};
+  };
+  for (const auto& run : runs_) {
+    PEEL_TRY(const auto rows, read_run(store, run), "");
+    for (const auto& row : rows) PEEL_CHECK(put_next(row), "");
+  }
+  for (const auto& row : unwritten_) PEEL_CHECK(put_next(row), "");
   return {};
 }
 

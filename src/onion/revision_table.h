@@ -42,6 +42,7 @@ class RevisionTable {
 
  private:
   void put(const RevisionRow& row);
+  Status load_rows(const Store& store);
   static Result<std::vector<RevisionRow>> read_run(const Store& store, const RunLocation& run);
 
   std::vector<RunLocation> runs_;

@@ -75,9 +75,9 @@ class Scan {
     m_.pool().for_each_index(segments, [&](std::size_t i) {
       const std::size_t from = i * segment_size, n = std::min(segment_size, window_.size() - from);
       const MutableBytes bytes = MutableBytes(window_).subspan(from, n);
-      const auto got = source_.read_at(at + from, bytes);
+      auto got = source_.read_at(at + from, bytes);
       if (!got) {
-        failures[i] = std::move(const_cast<Error&>(got.error()));
+        failures[i] = std::move(got.error());
         return;
       }
       // Shorter than it was: the rest counts as zeros; the caller looks at the file again afterwards.

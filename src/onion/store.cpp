@@ -31,6 +31,7 @@ Result<Store::Record> Store::read_record(std::uint64_t offset, RecordType type) 
   if (header->type != type) return damaged(offset, "another kind of record than expected");
   Record record{*header, {}};
   const std::size_t whole = record_header_size + header->length;
+  if (whole > got && got < first.size()) return damaged(offset, "the file ends inside this record");
   record.raw.reserve(whole);
   record.raw.assign(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(std::min(whole, got)));
   if (whole > got) {
@@ -111,6 +112,7 @@ Result<ChunkHeader> Store::load_chunk(std::uint64_t offset, std::uint32_t record
   auto header = decode_record_header(Bytes(raw).first(got), salt_);
   if (!header) return damaged(offset, header.error().message());
   if (header->type != RecordType::chunk) return damaged(offset, "no chunk here");
+  if (header->length > chunk_header_size + codec::chunk_size_max) return damaged(offset, "a chunk of impossible size");
   const std::size_t whole = record_header_size + header->length;
   if (whole > got) {
     raw.resize(whole);

@@ -31,9 +31,14 @@ Status TreeEditor::start() {
   started_ = true;
   std::uint64_t root = old_.root;
   const unsigned old_levels = old_.levels();
+  if (root != 0) {
+    PEEL_TRY(const auto node, load(root), "");
+    if (node->level != old_levels - 1 || node->page_log2 != old_.page_log2)
+      return fail(ErrorKind::corrupt, store_.path() + ": node at offset " + std::to_string(root) + " does not fit its place");
+  }
   for (unsigned l = old_levels; root != 0 && l > levels_; --l) {
     PEEL_TRY(const auto node, load(root), "");
-    root = node->has(0) ? node->child[0] : 0;
+    root = node->has(0) && node->level > 0 ? node->child[0] : 0;
   }
   Open& top = open_[levels_ - 1];
   top.open = true;

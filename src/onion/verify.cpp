@@ -154,7 +154,7 @@ class Check {
   }
 
   void walk(std::uint64_t ref, std::uint64_t begin, std::uint64_t number, std::unordered_map<std::uint64_t, std::vector<Damage*>>& wanted,
-            std::unordered_set<std::uint64_t>& seen, std::optional<std::uint64_t> span) {
+            std::unordered_set<std::uint64_t>& seen, std::optional<std::uint64_t> span, unsigned below = tree_levels_max) {
     if (!seen.insert(ref).second) return;
     const auto name = [&](std::uint64_t offset, Range range) {
       const auto it = wanted.find(offset);
@@ -164,7 +164,7 @@ class Check {
     };
     name(ref, {begin, span.value_or(0)});
     const auto node = m_.store->node(ref);
-    if (!node) return;
+    if (!node || (*node)->level >= below) return;
     const Node& n = **node;
     if (n.level == 0) {
       for (const Slice& s : n.slices) name(s.chunk, {begin + s.start, s.length});
@@ -172,7 +172,7 @@ class Check {
     }
     const std::uint64_t child_span = n.page_size() << (4 * n.level);
     for (unsigned i = 0; i < fanout; ++i)
-      if (n.has(i)) walk(n.child[i], begin + i * child_span, number, wanted, seen, child_span);
+      if (n.has(i)) walk(n.child[i], begin + i * child_span, number, wanted, seen, child_span, n.level);
   }
 
   Onion::Impl& m_;
