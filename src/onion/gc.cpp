@@ -46,6 +46,20 @@ class Selection {
     return std::move(keep_);
   }
 
+  // Marked revisions that got a name or a child since the mark stay, with the marked ones before them.
+  Status rescue(std::vector<bool>& keep) const {
+    std::vector<char> wanted(rows_.size(), 0);
+    for (const auto& [key, stored] : m_.refs)
+      if (key.first != RefKind::setting)
+        if (const auto i = m_.table.index_of(stored.ref.target)) wanted[*i] = 1;
+    for (std::size_t i = rows_.size(); i-- > 0;) {
+      const bool rescued = wanted[i] && !keep[i];
+      if (rescued) keep[i] = true;
+      if (rescued || m_.table.extra(i).commit > m_.gc_mark_at) PEEL_CHECK(reach_parents(i, wanted), "");
+    }
+    return {};
+  }
+
  private:
   Result<std::vector<char>> reachable(const std::vector<std::size_t>& from) const {
     std::vector<char> reached(rows_.size(), 0);
@@ -98,15 +112,17 @@ class LiveWalk {
   virtual ~LiveWalk() = default;
 
   // New offset of the node `ref` stands for (what visit_node returned).
-  Result<std::uint64_t> node(std::uint64_t ref) {
+  Result<std::uint64_t> node(std::uint64_t ref, unsigned below = tree_levels_max) {
     if (ref == 0) return std::uint64_t{0};
     if (const auto it = moved_.find(ref); it != moved_.end()) return it->second;
     PEEL_TRY(const auto shared, store_.node(ref), "");
+    if (shared->level >= below)  // also what keeps a crafted file from sending this in circles
+      return fail(ErrorKind::corrupt, store_.path() + ": node at offset " + std::to_string(ref) + " does not fit its place");
     Node copy = *shared;
     if (copy.level > 0) {
       for (unsigned i = 0; i < fanout; ++i)
         if (copy.has(i)) {
-          PEEL_TRY(copy.child[i], node(copy.child[i]), "");
+          PEEL_TRY(copy.child[i], node(copy.child[i], copy.level), "");
         }
     } else {
       for (Slice& s : copy.slices) PEEL_CHECK(chunk(s), "");
@@ -378,10 +394,7 @@ Status Onion::flush() {
       std::vector<bool> keep(m.table.size(), true);
       for (const std::uint64_t number : m.gc_mark)
         if (const auto i = m.table.index_of(number)) keep[*i] = false;
-      // What got a name since the mark stays.
-      for (const auto& [key, stored] : m.refs)
-        if (key.first != RefKind::setting)
-          if (const auto i = m.table.index_of(stored.ref.target)) keep[*i] = true;
+      PEEL_CHECK(Selection(m).rescue(keep), "");
       PEEL_CHECK(compact(m, keep, {}), "");
       compacted = true;
     } else if (m.groups_since_checkpoint > 0) {

@@ -58,6 +58,7 @@ struct Onion::Impl {
   Status reopen();                                       // the path again, from the beginning
   Status load_state();                                   // superblock, checkpoint, groups after it
   Status catch_up();                                     // groups appended since
+  Status check_acknowledged() const;                     // corrupt: history ends before what was acknowledged
   Result<bool> tail_is_there() const;                    // false: what was seen was never durable and is gone
   Status forget_tail();                                  // then: the state again, from what is durable on
   Status apply(onion::SeenGroup&& group);

@@ -58,14 +58,18 @@ Status Onion::Impl::load_state() {
     index.reset(std::move(checkpoint.chunk_runs));
   }
   position = {super.tail, super.group, super.epoch};
-  synced_end = std::max(synced_end, super.tail);
+  synced_end = std::max(synced_end, super.acknowledged);
   groups_since_checkpoint = bytes_since_checkpoint = 0;
   PEEL_CHECK(catch_up(), "");
-  if (position.end < super.acknowledged)
-    return fail(ErrorKind::corrupt, path + ": damage at offset " + std::to_string(position.end) + ": a commit there was acknowledged and cannot be " +
-                                        "read; restore the file from a copy or clone it again");
+  PEEL_CHECK(check_acknowledged(), "");
   reload_needed = false;
   return {};
+}
+
+Status Onion::Impl::check_acknowledged() const {
+  if (position.end >= super.acknowledged) return {};
+  return fail(ErrorKind::corrupt, path + ": damage at offset " + std::to_string(position.end) + ": a commit there was acknowledged and cannot be " +
+                                      "read; restore the file from a copy or clone it again");
 }
 
 Result<bool> Onion::Impl::tail_is_there() const {
@@ -97,7 +101,11 @@ Status Onion::Impl::apply(SeenGroup&& group) {
     std::lock_guard lock(history_mutex);
     for (const auto& chunk : group.chunks) index.add(chunk.key, chunk.offset);
   }
-  for (auto& [offset, commit] : group.commits) apply_commit(offset, std::move(commit));
+  for (auto& [offset, commit] : group.commits) {
+    if (commit.number < next_number)
+      return fail(ErrorKind::corrupt, "revision @" + std::to_string(commit.number) + " at offset " + std::to_string(offset) + " is out of order");
+    apply_commit(offset, std::move(commit));
+  }
   for (const auto& [offset, ref] : group.refs) apply_ref(offset, ref);
   for (auto& [offset, mark] : group.gc_marks) {
     gc_mark_at = offset;
@@ -196,10 +204,13 @@ Status Onion::refresh() {
   const auto named = m.file_system->identify(m.path);
   PEEL_TRY(const auto held, m.store->file().identity(), m.path);
   if (named && !(*named == held)) return m.reopen();
-  PEEL_TRY(const auto super, read_superblock(m.store->file()), m.path);
-  if (m.reload_needed || super.group > m.position.group) return m.load_state();
+  PEEL_TRY(const auto current, read_superblock(m.store->file()), m.path);
+  if (m.reload_needed || current.group > m.position.group) return m.load_state();
+  m.super = current;
   PEEL_TRY(const bool there, m.tail_is_there(), "");
-  return there ? m.catch_up() : m.forget_tail();
+  if (!there) return m.forget_tail();
+  PEEL_CHECK(m.catch_up(), "");
+  return m.check_acknowledged();
 }
 
 Onion::Onion(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

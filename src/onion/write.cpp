@@ -31,11 +31,11 @@ Result<Onion::Impl::Lock> Onion::Impl::take_lock() {
     if (!taken && !(taken.error().kind() == ErrorKind::unsupported && assume_alone))
       return std::move(taken.error()).in(path + ": cannot exclude other writers (say --assume-alone if there are none)");
     // A collection may have replaced the file while we waited.
-    const auto named = file_system->identify(path);
+    auto named = file_system->identify(path);
     const auto held = store->file().identity();
     if (named && held && *named == *held) break;
     store->file().unlock();
-    if (!named) return std::move(const_cast<Error&>(named.error())).in("the onion is gone");
+    if (!named) return std::move(named.error()).in("the onion is gone");
     PEEL_CHECK(reopen(), "");
   }
   locked = true;
@@ -48,11 +48,13 @@ Result<Onion::Impl::Lock> Onion::Impl::take_lock() {
     PEEL_TRY(const auto current, read_superblock(store->file()), path);
     if (reload_needed || current.group > position.group) PEEL_CHECK(load_state(), "");
     else super = current;
+    synced_end = std::max(synced_end, super.acknowledged);
     seen_superblocks = raw;
   }
   PEEL_TRY(const bool there, tail_is_there(), "");
   if (there) PEEL_CHECK(catch_up(), "");
   else PEEL_CHECK(forget_tail(), "");
+  PEEL_CHECK(check_acknowledged(), "");  // else damage would be overwritten as if it were a torn write
   PEEL_CHECK(settle_tail(), "");
   PEEL_CHECK(mend_tail(), "");
   return lock;
