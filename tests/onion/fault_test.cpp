@@ -322,17 +322,19 @@ TEST(OnionFaults, SyncedStagedChunksSurvive) {
 
 class DamageTest : public ::testing::Test {
  protected:
-  // `commits` revisions, all but `beyond` of them acknowledged by a superblock.
-  void build(int commits, int beyond) {
+  // `commits` revisions, the last `beyond` of them after the last checkpoint. A handle that is closed acknowledges
+  // them; one that is killed does not.
+  void build(int commits, int beyond, bool killed = false) {
     World world(machine_);
     fill(world, commits - beyond);
     ASSERT_TRUE(world.open().value()->flush());
     std::mt19937_64 random(5);
     for (int i = 0; i < beyond; ++i) {
-      last_group_ = size_of(machine_);
+      if (killed) torn_from_ = size_of(machine_);
       ASSERT_TRUE(commit_scan_step(random_bytes(random, 5000), "beyond " + std::to_string(i))(world));
     }
-    if (beyond == 0) last_group_ = size_of(machine_);
+    if (killed) machine_.kill();
+    world.onion.reset();
     state_ = look_at(machine_);
     ASSERT_EQ(state_.revisions.size(), static_cast<std::size_t>(commits));
   }
@@ -345,7 +347,7 @@ class DamageTest : public ::testing::Test {
       return true;
     }
     auto& o = const_cast<Onion&>(*onion);
-    EXPECT_GE(o.revision_count() + (at < last_group_ ? 0 : 1), state_.revisions.size()) << "history got shorter without a word, byte " << at;
+    EXPECT_GE(o.revision_count() + (at < torn_from_ ? 0 : 1), state_.revisions.size()) << "history got shorter without a word, byte " << at;
     const auto report = o.verify({.deep = true});
     return !report || !report->damage.empty() || o.revision_count() < state_.revisions.size();
   }
@@ -366,7 +368,7 @@ class DamageTest : public ::testing::Test {
 
   FaultyFileSystem machine_;
   HistoryState state_;
-  std::uint64_t last_group_ = 0;
+  std::uint64_t torn_from_ = ~0ull;  // where damage looks like a torn write: the last group of a killed process
 };
 
 TEST_F(DamageTest, BeforeTheAcknowledgedTail) {
@@ -374,16 +376,21 @@ TEST_F(DamageTest, BeforeTheAcknowledgedTail) {
   flip_everywhere(41);
 }
 
-TEST_F(DamageTest, BeyondItWhenGroupsFollow) {
+TEST_F(DamageTest, BeyondTheCheckpoint) {
   build(9, 6);
+  flip_everywhere(43);
+}
+
+TEST_F(DamageTest, BeyondItWhenGroupsFollow) {
+  build(9, 6, true);
   flip_everywhere(43);
 }
 
 // Sectors of zeros, as a disk that lost them gives them.
 TEST_F(DamageTest, LostSectors) {
-  build(9, 6);
+  build(9, 6, true);
   const Buffer whole = *machine_.contents(onion_path);
-  for (std::uint64_t at = 8192; at + 512 < last_group_; at += 512) {
+  for (std::uint64_t at = 8192; at + 512 < torn_from_; at += 512) {
     auto file = machine_.open(onion_path, OpenMode::read_write);
     ASSERT_TRUE((*file)->write_at(at, Buffer(512)));
     EXPECT_TRUE(expect_noticed(at)) << at;
@@ -394,7 +401,7 @@ TEST_F(DamageTest, LostSectors) {
 // One superblock may go; a scan from the other finds the same. Both: no onion.
 TEST_F(DamageTest, Superblocks) {
   build(5, 2);
-  for (std::uint64_t byte = 0; byte < 124; ++byte)
+  for (std::uint64_t byte = 0; byte < onion::superblock_size; ++byte)
     for (const std::uint64_t slot : {0u, 4096u}) {
       machine_.flip(onion_path, slot + byte, std::byte{4});
       EXPECT_EQ(look_at(machine_, false).text(), state_.text()) << slot << " " << byte;
@@ -407,14 +414,15 @@ TEST_F(DamageTest, Superblocks) {
 
 // Cut below what is acknowledged: damage. Cut beyond it: the groups that are whole.
 TEST_F(DamageTest, ShorterFile) {
-  build(6, 3);
+  build(6, 3, true);
   const Buffer whole = *machine_.contents(onion_path);
-  const std::uint64_t tail = onion::read_superblock(*machine_.open(onion_path, OpenMode::read).value())->tail;
+  const std::uint64_t acknowledged = onion::read_superblock(*machine_.open(onion_path, OpenMode::read).value())->acknowledged;
+  ASSERT_LT(acknowledged, whole.size());
   for (std::uint64_t size = 0; size < whole.size(); size += 97) {
     FaultyFileSystem other;
     ASSERT_TRUE(other.open(onion_path, OpenMode::create_new).value()->write_at(0, Bytes(whole).first(size)));
     const auto onion = Onion::open(onion_path, {Access::read, &other, false});
-    if (size < tail) {
+    if (size < acknowledged) {
       ASSERT_FALSE(onion) << size;
       EXPECT_EQ(onion.error().kind(), ErrorKind::corrupt);
     } else {

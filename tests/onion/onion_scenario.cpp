@@ -123,10 +123,12 @@ void prepare_history(World& world, std::uint64_t seed, int commits) {
 
 // A process was killed while it wrote a commit much longer than what follows.
 void leave_torn_tail(World& world, std::uint64_t seed) {
+  const std::uint64_t whole = world.fs->contents(onion_path)->size();
+  ASSERT_TRUE(commit_scan_step(sample(seed + 50, 200'000), "torn")(world));
+  world.fs->kill();
+  world.onion.reset();
   auto file = world.fs->open(onion_path, OpenMode::read_write);
   ASSERT_TRUE(file);
-  const std::uint64_t whole = *(*file)->size();
-  ASSERT_TRUE(commit_scan_step(sample(seed + 50, 200'000), "torn")(world));
   std::mt19937_64 random(seed);
   ASSERT_TRUE((*file)->truncate(whole + random() % (*(*file)->size() - whole)));
 }
