@@ -46,12 +46,16 @@ class Selection {
     return std::move(keep_);
   }
 
-  // Marked revisions that got a name or a child since the mark stay, with the marked ones before them.
+  // Marked revisions that got a name or a child since the mark stay; what a branch or a child brought back keeps the
+  // marked ones before it too.
   Status rescue(std::vector<bool>& keep) const {
     std::vector<char> wanted(rows_.size(), 0);
-    for (const auto& [key, stored] : m_.refs)
-      if (key.first != RefKind::setting)
-        if (const auto i = m_.table.index_of(stored.ref.target)) wanted[*i] = 1;
+    for (const auto& [key, stored] : m_.refs) {
+      const auto i = key.first == RefKind::setting ? std::nullopt : m_.table.index_of(stored.ref.target);
+      if (!i) continue;
+      if (key.first == RefKind::tag) keep[*i] = true;
+      else wanted[*i] = 1;
+    }
     for (std::size_t i = rows_.size(); i-- > 0;) {
       const bool rescued = wanted[i] && !keep[i];
       if (rescued) keep[i] = true;

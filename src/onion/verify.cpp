@@ -38,6 +38,7 @@ class Check {
       PEEL_TRY(at, damaged_record(scanner, at, end), "");
     }
     PEEL_CHECK(check_revisions(), "");
+    if (options_.deep && options_.sample >= 1.0) PEEL_CHECK(check_trees(), "");
     if (!report_.damage.empty()) PEEL_CHECK(name_ranges(), "");
     return {};
   }
@@ -140,6 +141,72 @@ class Check {
     return {};
   }
 
+  // That the digests a revision's content digest is made of are those of the bytes its slices name. Record checksums
+  // cannot say so: what a faulty writer wrote has good ones. Each subtree is walked once.
+  Status check_trees() {
+    std::unordered_set<std::uint64_t> seen;
+    for (std::size_t i = 0; i < m_.table.size(); ++i) {
+      const auto& row = m_.table.summaries()[i];
+      const auto& extra = m_.table.extra(i);
+      const Tree tree{extra.root, row.size, extra.page_log2};
+      if (extra.root != 0) PEEL_CHECK(check_node(tree, extra.root, tree.levels() - 1, 0, nullptr, row.number, seen), "");
+    }
+    return {};
+  }
+
+  Status check_node(const Tree& tree, std::uint64_t ref, unsigned level, std::uint64_t begin, const Digest* claimed, std::uint64_t number,
+                    std::unordered_set<std::uint64_t>& seen) {
+    if (options_.cancel) PEEL_CHECK(options_.cancel->check(), "");
+    const bool seen_before = !seen.insert(ref).second;
+    if (seen_before && !claimed) return {};
+    const auto bad = [&](std::string what, Range range) {
+      add(ref, std::move(what));
+      report_.damage.back().revision = number;
+      report_.damage.back().range = range;
+    };
+    const auto record = m_.store->read_record(ref, RecordType::node);
+    const auto node = record ? decode_node(record->payload()) : Result<Node>(record.error());
+    const std::uint64_t span = tree.leaf_size() << (4 * level);
+    if (!node) {
+      if (node.error().kind() != ErrorKind::corrupt) return Error(node.error());
+      return {};  // damage of a record, reported already
+    }
+    if (node->level != level || node->page_log2 != tree.page_log2 || (claimed && node->own_digest() != *claimed)) {
+      bad("node is not the one its parent names", {begin, span});
+      return {};
+    }
+    if (seen_before) return {};
+    if (level == 0) return check_leaf(tree, *node, begin, bad);
+    for (unsigned i = 0; i < fanout; ++i)
+      if (node->has(i))
+        PEEL_CHECK(check_node(tree, node->child[i], level - 1, begin + i * (span >> 4), &node->child_digest(i), number, seen), "");
+    return {};
+  }
+
+  template <class Bad>
+  Status check_leaf(const Tree& tree, const Node& leaf, std::uint64_t begin, const Bad& bad) {
+    Buffer bytes(tree.leaf_size());
+    for (const Slice& s : leaf.slices) {
+      if (memory_.offset != s.chunk) {
+        memory_.offset = 0;
+        const auto read = m_.store->read_chunk(s.chunk, s.record_size, memory_.plain);
+        if (!read && read.error().kind() != ErrorKind::corrupt) return read;
+        if (!read) return {};  // a damaged chunk, reported already
+        memory_.offset = s.chunk;
+      }
+      if (std::uint64_t{s.chunk_offset} + s.length > memory_.plain.size()) {
+        bad("slice beyond its chunk", {begin + s.start, s.length});
+        return {};
+      }
+      std::copy_n(memory_.plain.begin() + s.chunk_offset, s.length, bytes.begin() + s.start);
+    }
+    std::array<Digest, fanout> digests;
+    codec::page_digests(bytes, tree.page_height(), digests);
+    for (unsigned i = 0; i < fanout; ++i)
+      if (digests[i] != leaf.child_digest(i)) bad("page does not match its digest", {begin + i * tree.page_size(), tree.page_size()});
+    return {};
+  }
+
   // First revision and range that need each damaged record.
   Status name_ranges() {
     std::unordered_map<std::uint64_t, std::vector<Damage*>> wanted;
@@ -180,6 +247,7 @@ class Check {
   VerifyReport& report_;
   RecordHeader last_header_;
   Buffer plain_;
+  ChunkMemory memory_;
 };
 
 }  // namespace
