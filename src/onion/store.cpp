@@ -1,5 +1,6 @@
 #include "onion/store.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "codec/crc32c.h"
@@ -31,7 +32,10 @@ Result<Store::Record> Store::read_record(std::uint64_t offset, RecordType type) 
   if (header->type != type) return damaged(offset, "another kind of record than expected");
   Record record{*header, {}};
   const std::size_t whole = record_header_size + header->length;
-  if (whole > got && got < first.size()) return damaged(offset, "the file ends inside this record");
+  if (whole > got) {  // before room is made for what a header claims
+    PEEL_TRY(const auto size, file_->size(), path_);
+    if (whole > size - std::min(size, offset)) return damaged(offset, "the file ends inside this record");
+  }
   record.raw.reserve(whole);
   record.raw.assign(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(std::min(whole, got)));
   if (whole > got) {
@@ -107,16 +111,18 @@ void Store::forget_from(std::uint64_t offset) const {
 }
 
 Result<ChunkHeader> Store::load_chunk(std::uint64_t offset, std::uint32_t record_size_hint, Buffer& raw, Bytes& stored) const {
-  raw.resize(std::max<std::size_t>(record_size_hint, record_header_size + chunk_header_size));
-  PEEL_TRY(std::size_t got, file_->read_at(offset, raw), path_);
+  // The buffer only grows: shrinking and growing again would fill it with zeros each time.
+  const auto expected = std::clamp<std::size_t>(record_size_hint, record_header_size + chunk_header_size, record_size(chunk_header_size + codec::chunk_size_max));
+  if (raw.size() < expected) raw.resize(expected);
+  PEEL_TRY(std::size_t got, file_->read_at(offset, MutableBytes(raw).first(expected)), path_);
   auto header = decode_record_header(Bytes(raw).first(got), salt_);
   if (!header) return damaged(offset, header.error().message());
   if (header->type != RecordType::chunk) return damaged(offset, "no chunk here");
   if (header->length > chunk_header_size + codec::chunk_size_max) return damaged(offset, "a chunk of impossible size");
   const std::size_t whole = record_header_size + header->length;
   if (whole > got) {
-    raw.resize(whole);
-    PEEL_TRY(const auto more, file_->read_at(offset + got, MutableBytes(raw).subspan(got)), path_);
+    if (raw.size() < whole) raw.resize(whole);
+    PEEL_TRY(const auto more, file_->read_at(offset + got, MutableBytes(raw).subspan(got, whole - got)), path_);
     got += more;
     if (got < whole) return damaged(offset, "the file ends inside this chunk");
   }
@@ -154,13 +160,14 @@ Status Store::read_chunk(std::uint64_t offset, std::uint32_t record_size_hint, B
   return {};
 }
 
-Result<bool> Store::read_page(const Slice& slice, const Digest& page_digest, unsigned page_height, MutableBytes out) const {
+Result<bool> Store::read_whole(const Slice& slice, const Digest* page_digest, unsigned page_height, MutableBytes out) const {
   Bytes stored;
   PEEL_TRY(const auto chunk, load_chunk(slice.chunk, slice.record_size, scratch, stored), "");
   if (chunk.name.length != out.size()) return false;
   auto decoded = codec::decode(static_cast<codec::Codec>(chunk.codec), chunk.width, stored, out);
   if (!decoded) return damaged(slice.chunk, decoded.error().message());
-  if (codec::subtree_digest(out, page_height) != page_digest) return damaged(slice.chunk, "page does not match its digest");
+  if (page_digest ? codec::subtree_digest(out, page_height) != *page_digest : codec::chunk_digest(out) != chunk.name.digest)
+    return damaged(slice.chunk, page_digest ? "page does not match its digest" : "chunk does not match its digest");
   return true;
 }
 

@@ -42,9 +42,9 @@ class Store {
 
   // Decodes the whole chunk of `slice` into `out` (resized) and verifies it against its name.
   Status read_chunk(std::uint64_t offset, std::uint32_t record_size_hint, Buffer& out) const;
-  // One whole page that is exactly one chunk, verified against the tree's own digest of it; false when the
-  // chunk is longer than the page (read_chunk serves that).
-  Result<bool> read_page(const Slice& slice, const Digest& page_digest, unsigned page_height, MutableBytes out) const;
+  // A slice that is exactly one chunk, decoded straight into place and verified: against the tree's own digest where it
+  // is a whole page, else against the chunk's name. False when the chunk is longer (read_chunk serves that).
+  Result<bool> read_whole(const Slice& slice, const Digest* page_digest, unsigned page_height, MutableBytes out) const;
   struct ChunkPlace {
     ChunkHeader header;
     std::uint32_t record_size = 0;

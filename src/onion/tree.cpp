@@ -138,9 +138,13 @@ Status read_tree(const Store& store, LeafCursor& cursor, std::uint64_t offset, M
       std::fill(target.begin(), target.end(), std::byte{0});
       return {};
     }
-    if (slice->length == page_size && slice->chunk_offset == 0 && at % page_size == 0) {
-      PEEL_TRY(const auto digest, cursor.page_digest(at >> tree.page_log2), "");
-      PEEL_TRY(const bool whole, store.read_page(*slice, digest, tree.page_height(), target), "");
+    if (slice->chunk_offset == 0 && memory.offset != slice->chunk) {
+      Digest digest;
+      const bool page = slice->length == page_size && at % page_size == 0;
+      if (page) {
+        PEEL_TRY(digest, cursor.page_digest(at >> tree.page_log2), "");
+      }
+      PEEL_TRY(const bool whole, store.read_whole(*slice, page ? &digest : nullptr, tree.page_height(), target), "");
       if (whole) return {};
     }
     if (memory.offset != slice->chunk) {
