@@ -2,7 +2,7 @@
 //
 // Crash      Before the rename the old file is untouched; after it the new one is complete and synced. Old readers
 //            keep the file they have open; other writers notice the new inode when they get the lock.
-// Memory     16 bytes a live record plus what a commit needs.
+// Memory     About 56 bytes a live record plus what a commit needs.
 #include <algorithm>
 #include <unordered_map>
 

@@ -8,7 +8,7 @@
 //            a revision id is not the hash of what it claims. conflict: a ref change was refused.
 //            limit: the staging quota.
 // Threads    One owner. The onion's lock is held in finish() alone.
-// Memory     One chunk, plus 56 bytes per staged chunk.
+// Memory     One chunk, about 64 bytes per staged chunk, and every layer given (64 bytes a piece) until finish().
 #pragma once
 
 #include "peel/onion.h"
