@@ -104,6 +104,8 @@ void ChunkIndex::load_run(const Store& store, Run& run) const {
   const auto blocks = WireReader::load<std::uint64_t>(head.data() + record_header_size + 8);
   const std::uint64_t room = header->length - std::min<std::uint64_t>(header->length, run_header_size);
   if (blocks > room / filter_block_size || count > (room - blocks * filter_block_size) / entry_size) return;
+  const auto size = store.file().size();
+  if (!size || run.location.offset + record_header_size + header->length > *size) return;
   run.location.count = count;
   run.filter.resize(static_cast<std::size_t>(blocks) * filter_block_size);
   if (!read_exactly(store.file(), run.location.offset + head.size(), run.filter)) return;

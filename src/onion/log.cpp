@@ -112,6 +112,10 @@ Status write_superblock(File& file, const Superblock& s) {
 
 Result<Bytes> RecordScanner::window(std::uint64_t offset, std::size_t size) {
   if (offset < buffer_at_ || offset + size > buffer_at_ + buffer_.size()) {
+    if (size > window_size) {  // no room for more than the file has
+      PEEL_TRY(const auto end, file_.size(), "");
+      size = static_cast<std::size_t>(std::min<std::uint64_t>(size, end - std::min(end, offset)));
+    }
     buffer_.resize(std::max(size, window_size));
     PEEL_TRY(const auto got, file_.read_at(offset, buffer_), "");
     buffer_.resize(got);
