@@ -43,7 +43,7 @@ int run(const std::vector<std::string>& words, const Cancel& cancel) {
 }  // namespace peel::cli
 
 int main(int argc, char** argv) {
-  peel::Cancel cancel;
+  static peel::Cancel cancel;  // a signal may still come while main returns
   peel::cli::stop_on_signals(cancel);
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   // Nothing of ours throws on purpose; what the standard library throws must not end in a core dump.

@@ -1,6 +1,7 @@
 """Help, man pages, completion, usage errors, closed pipes: what holds for every command."""
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import unittest
@@ -54,6 +55,11 @@ class Table(PeelCase):
         for words in (["nonsense"], ["copy", "a", "b"], [], ["commit"], ["move", "a"], ["cat", "f", "--offset", "x"],
                       ["gc", "f", "--keep-within", "3"], ["merge", "f", "b", "--ours", "--theirs"]):
             self.assertEqual(self.peel(*words, expect=2)[0], "")
+
+    def test_readme_lists_every_command(self):
+        readme = (pathlib.Path(os.environ.get("PEEL_SOURCE_DIR", "../..")) / "README.md").read_text()
+        for name in set(COMMANDS) - {"help", "version", "bench"}:
+            self.assertIn(f"`{name}`", readme)
 
     def test_version(self):
         self.assertRegex(self.peel("version")[0], r"^peel \d+\.\d+\.\d+\n$")
