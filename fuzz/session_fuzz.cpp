@@ -82,11 +82,20 @@ std::string run(Bytes in, std::size_t step, unsigned scene) {
   options.role = scene == 0 ? Role::server : Role::client;
   HistorySession session(options, now);
   switch (scene) {
-    case 1: session.fetch({"d", true}, {}, {}); break;
-    case 2: session.push({"d", true, {}}); break;
-    case 3: session.list(""); break;
-    case 4: session.repair("d"); break;
-    default: break;
+    case 1:
+      session.fetch({"d", true}, {}, {});
+      break;
+    case 2:
+      session.push({"d", true, {}});
+      break;
+    case 3:
+      session.list("");
+      break;
+    case 4:
+      session.repair("d");
+      break;
+    default:
+      break;
   }
   std::string log;
   Driver driver{session, log, scene == 0, scene == 2};

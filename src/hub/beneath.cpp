@@ -38,7 +38,8 @@ Result<std::vector<std::string>> components_of(const std::string& path) {
     std::string part = path.substr(at, end - at);
     at = end + 1;
     if (part.empty() || part == ".") continue;
-    if (part == ".." || part.find('\0') != std::string::npos) return fail(ErrorKind::refused, "a path that leads out of its folder");
+    if (part == ".." || part.find('\0') != std::string::npos)
+      return fail(ErrorKind::refused, "a path that leads out of its folder");
     out.push_back(std::move(part));
   }
   return out;
@@ -81,7 +82,8 @@ Result<BeneathFileSystem::Place> BeneathFileSystem::walk(const std::string& path
   for (const std::string& part : parts) {
     UniqueFd next(::openat(place.folder.get(), part.c_str(), walk_flags));
     if (!next && errno == ENOENT && make) {
-      if (::mkdirat(place.folder.get(), part.c_str(), 0777) != 0 && errno != EEXIST) return error_for(errno, "make " + path);
+      if (::mkdirat(place.folder.get(), part.c_str(), 0777) != 0 && errno != EEXIST)
+        return error_for(errno, "make " + path);
       PEEL_CHECK(sync_folder(place.folder.get(), path), "");
       next = UniqueFd(::openat(place.folder.get(), part.c_str(), walk_flags));
     }
@@ -95,9 +97,15 @@ Result<std::unique_ptr<File>> BeneathFileSystem::open(const std::string& path, O
   PEEL_TRY(const auto place, walk(path), "");
   int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;  // a FIFO must not hang the server
   switch (mode) {
-    case OpenMode::read: flags |= O_RDONLY; break;
-    case OpenMode::read_write: flags |= O_RDWR; break;
-    case OpenMode::create_new: flags |= O_RDWR | O_CREAT | O_EXCL; break;
+    case OpenMode::read:
+      flags |= O_RDONLY;
+      break;
+    case OpenMode::read_write:
+      flags |= O_RDWR;
+      break;
+    case OpenMode::create_new:
+      flags |= O_RDWR | O_CREAT | O_EXCL;
+      break;
   }
   UniqueFd fd(::openat(place.folder.get(), place.base.c_str(), flags, permissions));
   if (!fd) return error_for(errno, path);
@@ -118,7 +126,8 @@ Status BeneathFileSystem::rename(const std::string& from, const std::string& to,
   if (::renameat2(a.folder.get(), a.base.c_str(), b.folder.get(), b.base.c_str(), flags) == 0) return {};
   if (replace || (errno != EINVAL && errno != ENOSYS)) return error_for(errno, "rename to " + to);
   // No RENAME_NOREPLACE here: link() refuses an existing target too.
-  if (::linkat(a.folder.get(), a.base.c_str(), b.folder.get(), b.base.c_str(), 0) != 0) return error_for(errno, "link " + to);
+  if (::linkat(a.folder.get(), a.base.c_str(), b.folder.get(), b.base.c_str(), 0) != 0)
+    return error_for(errno, "link " + to);
   if (::unlinkat(a.folder.get(), a.base.c_str(), 0) != 0) return error_for(errno, "unlink " + from);
   return {};
 }
@@ -157,7 +166,8 @@ Result<std::vector<BeneathFileSystem::Entry>> BeneathFileSystem::list(const std:
   while (const dirent* found = ::readdir(directory.get())) {
     const std::string name = found->d_name;
     struct stat st;
-    if (name == "." || name == ".." || ::fstatat(::dirfd(directory.get()), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (name == "." || name == ".." || ::fstatat(::dirfd(directory.get()), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0)
+      continue;
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) continue;
     out.push_back({name, S_ISDIR(st.st_mode), std::int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec});
   }

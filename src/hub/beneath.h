@@ -16,7 +16,7 @@
 namespace peel::hub {
 
 class BeneathFileSystem final : public FileSystem {
- public:
+public:
   static Result<std::unique_ptr<BeneathFileSystem>> open(const std::string& root);
 
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions = 0666) override;
@@ -37,7 +37,7 @@ class BeneathFileSystem final : public FileSystem {
   // Plain files and folders in a folder ("" is the root), sorted by name; links and special files are left out.
   Result<std::vector<Entry>> list(const std::string& folder);
 
- private:
+private:
   explicit BeneathFileSystem(UniqueFd root) : root_(std::move(root)) {}
   struct Place {
     UniqueFd folder;

@@ -25,7 +25,8 @@ constexpr unsigned sweep_depth_max = 33;
 }  // namespace
 
 std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 void HubState::log(LogEntry entry) {
@@ -86,9 +87,9 @@ void Hub::Impl::serve(std::unique_ptr<link::Channel> channel) {
   const std::string from = channel->properties().peer_name;
   if (!state.options.insecure) {
     // Every key may shake hands: an unknown one may hold an invite. What it may do is decided at the hello.
-    auto secured = link::tls_accept(std::move(channel), link::TlsIdentity{state.identity.private_seed},
-                                    [](const Digest&) -> Status { return {}; }, Clock::now() + state.options.hello_timeout,
-                                    &state.stop);
+    auto secured = link::tls_accept(
+        std::move(channel), link::TlsIdentity{state.identity.private_seed}, [](const Digest&) -> Status { return {}; },
+        Clock::now() + state.options.hello_timeout, &state.stop);
     if (!secured) {
       state.log({now_ns(), "unknown", from, "refuse", "", escape_for_terminal(secured.error().message())});
       return;
@@ -144,9 +145,11 @@ void Hub::Impl::sweep(const std::string& folder, unsigned depth) {
       sweep(path, depth + 1);
       continue;
     }
-    const bool staging = entry.name.find(".onion.staging-") != std::string::npos || entry.name.find(".onion.incomplete-") != std::string::npos;
+    const bool staging = entry.name.find(".onion.staging-") != std::string::npos ||
+                         entry.name.find(".onion.incomplete-") != std::string::npos;
     if (!staging || now_ns() - entry.mtime_ns < staging_keep_ns) continue;
-    if (state.files->remove(path)) state.log({now_ns(), "", "", "expire", escape_for_terminal(path), "an unfinished push nobody continued"});
+    if (state.files->remove(path))
+      state.log({now_ns(), "", "", "expire", escape_for_terminal(path), "an unfinished push nobody continued"});
   }
 }
 

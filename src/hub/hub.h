@@ -31,7 +31,7 @@ namespace peel::hub {
 // One line of the access log: who did what. All text is escaped already.
 struct LogEntry {
   std::int64_t time_ns = 0;
-  std::string peer;       // name of the peer, "fingerprint ..." when unknown, "plain" on insecure links
+  std::string peer;  // name of the peer, "fingerprint ..." when unknown, "plain" on insecure links
   std::string address;
   std::string operation;  // connect, refuse, ls, join, fetch, push, repair, error, stop
   std::string onion;      // where it has one
@@ -59,7 +59,7 @@ struct HubStats {
 };
 
 class Hub {
- public:
+public:
   // Binds the address; clients may connect from here on and wait for run().
   static Result<Hub> start(HubOptions options);
   Hub(Hub&&) noexcept;
@@ -67,11 +67,11 @@ class Hub {
   ~Hub();
 
   Status run(const Cancel& cancel);  // once
-  std::string address() const;    // HOST:PORT really bound
-  Digest key() const;             // the server's public key; zero when insecure
+  std::string address() const;       // HOST:PORT really bound
+  Digest key() const;                // the server's public key; zero when insecure
   HubStats stats() const;
 
- private:
+private:
   struct Impl;
   explicit Hub(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

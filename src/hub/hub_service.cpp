@@ -16,14 +16,17 @@ std::string file_of(const std::string& name) { return name + ".onion"; }
 // What a peer is told of a failure that concerns our disk: never a path outside its names.
 Error for_peer(Error error, const std::string& name) {
   const std::string shown = escape_for_terminal(name);
-  if (error.kind() == ErrorKind::not_found) return fail(ErrorKind::not_found, "there is no onion '" + shown + "' on this server");
+  if (error.kind() == ErrorKind::not_found)
+    return fail(ErrorKind::not_found, "there is no onion '" + shown + "' on this server");
   return error;
 }
 
 }  // namespace
 
 HubService::HubService(HubState& hub, std::optional<trust::PublicKey> peer_key, std::string address)
-    : hub_(hub), key_(std::move(peer_key)), address_(std::move(address)),
+    : hub_(hub),
+      key_(std::move(peer_key)),
+      address_(std::move(address)),
       peer_(key_ ? "fingerprint " + trust::fingerprint(*key_) : std::string("plain")) {}
 
 HubService::~HubService() {
@@ -51,8 +54,10 @@ Status HubService::admit(const proto::Hello& hello) {
   auto peer = recognise(hello);
   if (!peer) {
     note("refuse", "", "unknown or revoked key");
-    return fail(ErrorKind::refused, "this server does not trust your key; ask its operator for an invite (peel join), or for: "
-                                    "peel trust " + trust::fingerprint(*key_) + " --name NAME --allow ...");
+    return fail(ErrorKind::refused,
+                "this server does not trust your key; ask its operator for an invite (peel join), or for: "
+                "peel trust " +
+                    trust::fingerprint(*key_) + " --name NAME --allow ...");
   }
   {
     const std::lock_guard guard(hub_.peers_mutex);
@@ -99,7 +104,9 @@ Result<Onion> HubService::open_unpublished(const std::string& name, const std::a
   return sync::open_or_create_unpublished(*hub_.files, file_of(name), staging_key(), lineage);
 }
 
-Status HubService::publish(const std::string& name) { return sync::publish_onion(*hub_.files, file_of(name), staging_key()); }
+Status HubService::publish(const std::string& name) {
+  return sync::publish_onion(*hub_.files, file_of(name), staging_key());
+}
 
 Status HubService::list_one(const std::string& name, const std::function<Status(const proto::LsEntry&)>& sink) {
   if (!authorize(trust::Level::read, name)) return {};
@@ -112,7 +119,8 @@ Status HubService::list_one(const std::string& name, const std::function<Status(
   return sink(sync::describe(*onion, name));
 }
 
-Status HubService::list_folder(const std::string& folder, unsigned depth, const std::function<Status(const proto::LsEntry&)>& sink) {
+Status HubService::list_folder(const std::string& folder, unsigned depth,
+                               const std::function<Status(const proto::LsEntry&)>& sink) {
   auto entries = hub_.files->list(folder);
   if (!entries) return entries.error().kind() == ErrorKind::not_found ? Status() : Status(std::move(entries.error()));
   for (const auto& entry : *entries) {
@@ -145,7 +153,8 @@ Result<proto::Joined> HubService::join(const proto::Join& request) {
   }
   peer_ = escape_for_terminal(peer->name);
   proto::Joined joined{peer->name, {}};
-  for (const auto& grant : peer->grants) joined.grants.push_back({static_cast<std::uint8_t>(grant.level), grant.prefix});
+  for (const auto& grant : peer->grants)
+    joined.grants.push_back({static_cast<std::uint8_t>(grant.level), grant.prefix});
   return joined;
 }
 

@@ -9,7 +9,7 @@
 namespace peel::hub {
 
 class HubService final : public sync::Service {
- public:
+public:
   // `peer_key` is what the link has proven; none on plain links.
   HubService(HubState& hub, std::optional<trust::PublicKey> peer_key, std::string address);
   ~HubService() override;
@@ -29,9 +29,10 @@ class HubService final : public sync::Service {
   std::string peer_label() const override { return peer_; }
   void note(const std::string& operation, const std::string& onion, const std::string& text) override;
 
- private:
+private:
   Result<trust::Peer> recognise(const proto::Hello& hello);
-  Status list_folder(const std::string& folder, unsigned depth, const std::function<Status(const proto::LsEntry&)>& sink);
+  Status list_folder(const std::string& folder, unsigned depth,
+                     const std::function<Status(const proto::LsEntry&)>& sink);
   Status list_one(const std::string& name, const std::function<Status(const proto::LsEntry&)>& sink);
 
   HubState& hub_;

@@ -25,7 +25,7 @@ struct Frame {
 };
 
 class FrameReader {
- public:
+public:
   void feed(Bytes bytes);
   // No value: more bytes are needed.
   Result<std::optional<Frame>> next();
@@ -36,7 +36,7 @@ class FrameReader {
   // Whether next() would give a frame or an error rather than ask for more.
   bool frame_ready() const;
 
- private:
+private:
   Buffer input_;
   std::size_t used_ = 0;  // front of input_ already returned
 };

@@ -78,9 +78,7 @@ Result<Refs> Refs::decode(Bytes body) {
   return m;
 }
 
-void OnionState::encode(WireWriter& w) const {
-  w.integer(flag(exists, 1)).bytes(lineage).string16(current_branch);
-}
+void OnionState::encode(WireWriter& w) const { w.integer(flag(exists, 1)).bytes(lineage).string16(current_branch); }
 
 Result<OnionState> OnionState::decode(Bytes body) {
   WireReader r(body);
@@ -232,8 +230,8 @@ void Pieces::encode(WireWriter& w) const {
   for (const auto& piece : pieces) {
     assert(piece.offset >= at);
     const bool gap = piece.offset > at, slice = !piece.is_hole() && is_slice(piece);
-    w.integer(static_cast<std::uint8_t>(flag(piece.is_hole(), piece_hole) | flag(gap, piece_gap) |
-                                        flag(slice, piece_slice)));
+    w.integer(
+        static_cast<std::uint8_t>(flag(piece.is_hole(), piece_hole) | flag(gap, piece_gap) | flag(slice, piece_slice)));
     if (gap) w.integer(piece.offset - at);
     if (piece.is_hole()) {
       w.integer(piece.length);

@@ -21,9 +21,9 @@
 namespace peel::proto {
 
 class LayerReceiver {
- public:
+public:
   struct Limits {
-    std::uint64_t layers = 1ull << 24;      // in one transfer
+    std::uint64_t layers = 1ull << 24;  // in one transfer
     std::uint64_t layer_bytes = 64ull << 30;
   };
   explicit LayerReceiver(Limits limits) : limits_(limits) {}
@@ -47,7 +47,7 @@ class LayerReceiver {
   bool finished() const { return ended_ && pending_.empty(); }
   std::size_t wants_outstanding() const { return asked_.size(); }
 
- private:
+private:
   struct Pending {
     Layer layer;
     std::uint64_t piece_count = 0;
@@ -67,11 +67,11 @@ class LayerReceiver {
   std::uint64_t window_used_ = 0;  // bytes of the layers behind the oldest
   std::uint64_t credit_due_ = 0;
 
-  std::size_t checking_ = 0;           // index into pending_ of the layer being checked
-  std::vector<ChunkName> batch_;       // under check
-  std::vector<ChunkName> want_out_;    // missing, not yet told to the sender
-  std::deque<ChunkName> asked_;        // missing, in order; not yet here
-  std::set<ChunkName> asked_set_;      // ordered: names are the peer's choice, so no unkeyed hash
+  std::size_t checking_ = 0;         // index into pending_ of the layer being checked
+  std::vector<ChunkName> batch_;     // under check
+  std::vector<ChunkName> want_out_;  // missing, not yet told to the sender
+  std::deque<ChunkName> asked_;      // missing, in order; not yet here
+  std::set<ChunkName> asked_set_;    // ordered: names are the peer's choice, so no unkeyed hash
   std::uint64_t asked_total_ = 0, came_total_ = 0;
 };
 

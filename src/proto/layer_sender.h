@@ -12,7 +12,7 @@
 namespace peel::proto {
 
 class LayerSender {
- public:
+public:
   bool wants_layer() const { return !ended_ && !layer_ && credit_ >= frame_size_max; }
   bool ended() const { return ended_ && !layer_; }
   void give(Layer layer);
@@ -22,7 +22,7 @@ class LayerSender {
   Status add_credit(std::uint64_t bytes);
   std::uint64_t credit() const { return credit_; }
 
- private:
+private:
   void append(Buffer& out);
 
   std::optional<Layer> layer_;

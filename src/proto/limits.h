@@ -9,9 +9,9 @@ namespace peel::proto {
 
 inline constexpr std::uint16_t version_min = 1, version_max = 1;
 
-inline constexpr std::size_t frame_size_max = 1u << 20;              // (wire) type and body, all but CHUNK
-inline constexpr std::size_t chunk_length_max = 16u << 20;           // (wire) plain bytes of a chunk
-inline constexpr std::size_t chunk_stored_max = (16u << 20) + 65536; // (wire) stored bytes of a chunk
+inline constexpr std::size_t frame_size_max = 1u << 20;                     // (wire) type and body, all but CHUNK
+inline constexpr std::size_t chunk_length_max = 16u << 20;                  // (wire) plain bytes of a chunk
+inline constexpr std::size_t chunk_stored_max = (16u << 20) + 65536;        // (wire) stored bytes of a chunk
 inline constexpr std::size_t chunk_frame_size_max = chunk_stored_max + 64;  // (wire)
 
 inline constexpr std::size_t capabilities_max = 64, capability_size_max = 255;  // (wire)
@@ -31,12 +31,12 @@ inline constexpr std::uint64_t layer_window = 4u << 20;  // (wire)
 inline constexpr std::size_t wants_outstanding_max = 65536;  // (wire)
 inline constexpr std::size_t wants_per_frame_max = 16384;    // (wire)
 
-inline constexpr std::uint64_t pieces_per_layer_max = 1ull << 26;   // (wire) more is `limit`
-inline constexpr std::uint64_t file_size_max = (1ull << 63) - 1;    // (wire)
+inline constexpr std::uint64_t pieces_per_layer_max = 1ull << 26;  // (wire) more is `limit`
+inline constexpr std::uint64_t file_size_max = (1ull << 63) - 1;   // (wire)
 
-inline constexpr std::size_t split_size = 256u << 10;    // frames of many entries are cut about here
-inline constexpr std::size_t output_room = 256u << 10;   // nothing is produced while more than this waits
-inline constexpr std::uint64_t credit_step = 512u << 10; // returned in steps of this, or when idle
-inline constexpr std::size_t check_batch_max = 4096;     // names in one CheckChunks event
+inline constexpr std::size_t split_size = 256u << 10;     // frames of many entries are cut about here
+inline constexpr std::size_t output_room = 256u << 10;    // nothing is produced while more than this waits
+inline constexpr std::uint64_t credit_step = 512u << 10;  // returned in steps of this, or when idle
+inline constexpr std::size_t check_batch_max = 4096;      // names in one CheckChunks event
 
 }  // namespace peel::proto

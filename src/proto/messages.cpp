@@ -7,9 +7,9 @@ constexpr std::uint32_t hello_magic = 0x4c454550;  // "PEEL"
 
 // Index: wire code. Pinned by tests/proto; append only.
 constexpr ErrorKind kinds_by_code[] = {
-    ErrorKind::usage,  ErrorKind::not_found, ErrorKind::exists,  ErrorKind::truncated, ErrorKind::corrupt,
-    ErrorKind::unsupported, ErrorKind::io,   ErrorKind::network, ErrorKind::timeout,   ErrorKind::limit,
-    ErrorKind::refused, ErrorKind::conflict, ErrorKind::partial, ErrorKind::cancelled,
+    ErrorKind::usage,       ErrorKind::not_found, ErrorKind::exists,  ErrorKind::truncated, ErrorKind::corrupt,
+    ErrorKind::unsupported, ErrorKind::io,        ErrorKind::network, ErrorKind::timeout,   ErrorKind::limit,
+    ErrorKind::refused,     ErrorKind::conflict,  ErrorKind::partial, ErrorKind::cancelled,
 };
 
 Result<std::uint8_t> read_flags(WireReader& r, std::uint8_t known) {

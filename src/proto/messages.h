@@ -20,10 +20,29 @@ namespace peel::proto {
 
 // Numbers never change meaning.
 enum class MessageType : std::uint8_t {
-  hello = 1, abort = 2, alive = 3, done = 4,
-  ls = 16, ls_entry = 17, join = 18, joined = 19,
-  fetch = 32, push = 33, repair = 34, haves = 35, refs = 36, onion_state = 37, updates = 38, results = 39,
-  layer = 48, pieces = 49, layers_end = 50, credit = 51, want = 52, chunk = 53, absent = 54,
+  hello = 1,
+  abort = 2,
+  alive = 3,
+  done = 4,
+  ls = 16,
+  ls_entry = 17,
+  join = 18,
+  joined = 19,
+  fetch = 32,
+  push = 33,
+  repair = 34,
+  haves = 35,
+  refs = 36,
+  onion_state = 37,
+  updates = 38,
+  results = 39,
+  layer = 48,
+  pieces = 49,
+  layers_end = 50,
+  credit = 51,
+  want = 52,
+  chunk = 53,
+  absent = 54,
 };
 
 // The first frame each way.
@@ -149,8 +168,8 @@ std::uint8_t abort_code(ErrorKind kind);
 ErrorKind kind_of_abort_code(std::uint8_t code);
 
 // Building blocks shared with proto/history_messages.cpp.
-Status finish_decode(const WireReader& r);                        // corrupt when bytes are left
-Result<std::string> read_string(WireReader& r, std::size_t most); // limit
+Status finish_decode(const WireReader& r);                         // corrupt when bytes are left
+Result<std::string> read_string(WireReader& r, std::size_t most);  // limit
 // u32 or u16 count of entries that take at least `entry_size_min` bytes each.
 Result<std::size_t> read_count32(WireReader& r, std::size_t most, std::size_t entry_size_min);
 Result<std::size_t> read_count16(WireReader& r, std::size_t most, std::size_t entry_size_min);

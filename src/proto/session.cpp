@@ -7,8 +7,8 @@ namespace peel::proto {
 
 HistorySession::HistorySession(SessionOptions options, Instant now)
     : options_(std::move(options)), started_(now), fed_(now), heard_(now), heard_real_(now) {
-  if (options_.role == Role::client) send(Hello{version_min, version_max, options_.software, options_.capabilities,
-                                                options_.statements});
+  if (options_.role == Role::client)
+    send(Hello{version_min, version_max, options_.software, options_.capabilities, options_.statements});
 }
 
 // --- bytes and time --------------------------------------------------------------------------------
@@ -36,15 +36,19 @@ void HistorySession::on_closed(Instant now) {
 
 bool HistorySession::our_move() const {
   switch (phase_) {
-    case Phase::idle: return options_.role == Role::client;
-    case Phase::repair_asking: return repair_asked_.empty();
+    case Phase::idle:
+      return options_.role == Role::client;
+    case Phase::repair_asking:
+      return repair_asked_.empty();
     case Phase::choosing_updates:
     case Phase::finishing_fetch:
     case Phase::ls_answering:
     case Phase::join_answering:
     case Phase::state_answering:
-    case Phase::results_answering: return true;
-    default: return false;
+    case Phase::results_answering:
+      return true;
+    default:
+      return false;
   }
 }
 

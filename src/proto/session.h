@@ -36,9 +36,9 @@ enum class Role : std::uint8_t { client, server };
 
 struct SessionOptions {
   Role role = Role::client;
-  Duration idle_timeout = std::chrono::seconds(120);   // no frame and no progress
-  Duration hello_timeout = std::chrono::seconds(15);   // server: until the first request; client: until the hello
-  Duration alive_timeout = std::chrono::hours(1);      // nothing but "still working"
+  Duration idle_timeout = std::chrono::seconds(120);  // no frame and no progress
+  Duration hello_timeout = std::chrono::seconds(15);  // server: until the first request; client: until the hello
+  Duration alive_timeout = std::chrono::hours(1);     // nothing but "still working"
   std::string software;
   std::vector<std::string> capabilities;
   std::vector<Buffer> statements;
@@ -46,7 +46,7 @@ struct SessionOptions {
 };
 
 class HistorySession {
- public:
+public:
   HistorySession(SessionOptions options, Instant now);
 
   // --- bytes and time ------------------------------------------------------------------------
@@ -98,16 +98,27 @@ class HistorySession {
   void answer_state(const PeerState& state);
   void answer_push(const std::vector<RefResult>& results);
 
- private:
+private:
   // Whose move it is is in the name: `asked` waits for the peer, `answering` and `choosing` for our driver.
   enum class Phase : std::uint8_t {
     idle,
-    ls_asked, join_asked, state_asked, choosing_updates, finishing_fetch, repair_asking,   // client
-    ls_answering, join_answering, state_answering, updates_asked, results_answering,       // server
-    skipping,        // server: the push is answered; what still comes of it is ignored until DONE
-    repair_serving,  // server
-    sending, receiving,
-    failed, closed,
+    ls_asked,
+    join_asked,
+    state_asked,
+    choosing_updates,
+    finishing_fetch,
+    repair_asking,  // client
+    ls_answering,
+    join_answering,
+    state_answering,
+    updates_asked,
+    results_answering,  // server
+    skipping,           // server: the push is answered; what still comes of it is ignored until DONE
+    repair_serving,     // server
+    sending,
+    receiving,
+    failed,
+    closed,
   };
   enum class Operation : std::uint8_t { none, ls, join, fetch, push, repair };
 
@@ -156,14 +167,14 @@ class HistorySession {
   std::uint64_t bytes_received_ = 0, bytes_sent_ = 0;
   std::deque<Event> events_;
 
-  PeerState collected_;                // HAVES and REFS that came before their message
+  PeerState collected_;  // HAVES and REFS that came before their message
   std::size_t collected_bytes_ = 0;
   std::vector<RefUpdate> updates_;
   std::vector<RefResult> results_;
   std::optional<LayerSender> sender_;
   std::optional<LayerReceiver> receiver_;
-  std::deque<ChunkName> wants_;        // the peer asked for; not yet sent
-  std::deque<ChunkName> repair_asked_; // we asked for; not yet here
+  std::deque<ChunkName> wants_;         // the peer asked for; not yet sent
+  std::deque<ChunkName> repair_asked_;  // we asked for; not yet here
 };
 
 }  // namespace peel::proto

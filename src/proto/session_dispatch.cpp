@@ -11,7 +11,8 @@ bool HistorySession::check(const Status& status) {
 
 bool HistorySession::parse_one() {
   // Somebody who speaks another protocol is not waited for until its "frame" is whole.
-  if (const auto type = reader_.next_type(); !hello_seen_ && type && *type != static_cast<std::uint8_t>(MessageType::hello) &&
+  if (const auto type = reader_.next_type(); !hello_seen_ && type &&
+                                             *type != static_cast<std::uint8_t>(MessageType::hello) &&
                                              *type != static_cast<std::uint8_t>(MessageType::abort)) {
     fail_with(ErrorKind::corrupt, "the other end does not speak peel, or not unencrypted");
     return true;
@@ -48,17 +49,26 @@ void HistorySession::dispatch(const Frame& frame) {
   }
   bool known = false;
   switch (phase_) {
-    case Phase::idle: known = options_.role == Role::server && dispatch_request(frame); break;
-    case Phase::sending: known = dispatch_sending(frame); break;
-    case Phase::receiving: known = dispatch_receiving(frame); break;
+    case Phase::idle:
+      known = options_.role == Role::server && dispatch_request(frame);
+      break;
+    case Phase::sending:
+      known = dispatch_sending(frame);
+      break;
+    case Phase::receiving:
+      known = dispatch_receiving(frame);
+      break;
     case Phase::repair_asking:
-    case Phase::repair_serving: known = dispatch_repair(frame); break;
+    case Phase::repair_serving:
+      known = dispatch_repair(frame);
+      break;
     case Phase::skipping:
       known = type == MessageType::layer || type == MessageType::pieces || type == MessageType::layers_end ||
               type == MessageType::chunk || type == MessageType::done;
       if (type == MessageType::done) end_operation();
       break;
-    default: known = dispatch_answer(frame);
+    default:
+      known = dispatch_answer(frame);
   }
   if (!known) fail_with(ErrorKind::corrupt, "message " + std::to_string(frame.type) + " out of place");
 }
@@ -120,7 +130,8 @@ bool HistorySession::dispatch_request(const Frame& frame) {
       events_.push_back(RepairAsked{std::move(m.name)});
       return true;
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -176,7 +187,8 @@ bool HistorySession::dispatch_answer(const Frame& frame) {
     case Phase::updates_asked:
       if (type == MessageType::updates) return on_updates(frame.body), true;
       return false;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -221,7 +233,8 @@ void HistorySession::on_results(Bytes body) {
 
 bool HistorySession::dispatch_sending(const Frame& frame) {
   switch (static_cast<MessageType>(frame.type)) {
-    case MessageType::want: return on_want(frame.body), true;
+    case MessageType::want:
+      return on_want(frame.body), true;
     case MessageType::credit: {
       Credit m;
       if (take(frame.body, m)) check(sender_->add_credit(m.bytes));
@@ -234,7 +247,8 @@ bool HistorySession::dispatch_sending(const Frame& frame) {
       // Only after the last layer: nobody can have what was not sent.
       if (options_.role != Role::server || !sender_->ended() || !wants_.empty()) return false;
       return end_operation(), true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -268,7 +282,8 @@ bool HistorySession::dispatch_receiving(const Frame& frame) {
       // What was to be asked for is asked for before an answer is judged, wherever the bytes were cut.
       send_wants_and_credit(true);
       return on_chunk(frame.body), true;
-    default: return false;
+    default:
+      return false;
   }
 }
 

@@ -56,19 +56,22 @@ Status receive(Connection& connection, Incoming& in, const std::function<Status(
 Status check_complete(const Incoming& in) {
   for (const auto& ref : in.state.refs)
     if (!in.sink->graph().knows(ref.target))
-      return fail(ErrorKind::corrupt, "the server names " + escape_for_terminal(ref.name) + " but did not send its revision");
+      return fail(ErrorKind::corrupt,
+                  "the server names " + escape_for_terminal(ref.name) + " but did not send its revision");
   return {};
 }
 
 Status check_memory(Connection& connection, const Incoming& in, const ConnectOptions& options) {
   if (!connection.server_key() || options.accept_rollback) return {};
-  PEEL_TRY(const auto remembered, trust::RemoteMemory(*connection.config()).load(*connection.server_key(), connection.onion_name()), "");
+  PEEL_TRY(const auto remembered,
+           trust::RemoteMemory(*connection.config()).load(*connection.server_key(), connection.onion_name()), "");
   return check_no_rollback(remembered, branch_heads(in.state.refs), in.sink->graph(), true);
 }
 
 Status remember(Connection& connection, const Incoming& in) {
   if (!connection.server_key()) return {};
-  return trust::RemoteMemory(*connection.config()).save(*connection.server_key(), connection.onion_name(), branch_heads(in.state.refs));
+  return trust::RemoteMemory(*connection.config())
+      .save(*connection.server_key(), connection.onion_name(), branch_heads(in.state.refs));
 }
 
 RefChange change_of(RefKind kind, std::string name, const std::string& reason) {
@@ -198,7 +201,8 @@ std::string branch_to_check_out(const proto::PeerState& state) {
   return first.empty() ? state.onion.current_branch : first;
 }
 
-void add_clone_refs(const proto::PeerState& state, const Url& url, const std::string& reason, std::vector<RefChange>& changes) {
+void add_clone_refs(const proto::PeerState& state, const Url& url, const std::string& reason,
+                    std::vector<RefChange>& changes) {
   const std::string branch = branch_to_check_out(state);
   for (const auto& ref : state.refs) {
     if (ref.kind != RefKind::branch || ref.name != branch) continue;

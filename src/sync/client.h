@@ -29,21 +29,21 @@ class Cancel;
 namespace peel::sync {
 
 struct TransferStats {
-  std::uint64_t revisions = 0;       // moved (sent or received)
-  std::uint64_t chunks = 0;          // that travelled
-  std::uint64_t chunks_reused = 0;   // needed by moved revisions, but here already (onion or staging)
+  std::uint64_t revisions = 0;                       // moved (sent or received)
+  std::uint64_t chunks = 0;                          // that travelled
+  std::uint64_t chunks_reused = 0;                   // needed by moved revisions, but here already (onion or staging)
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // on the channel, framing included
 };
 using TransferProgress = std::function<void(const TransferStats&)>;
 
 struct ConnectOptions {
-  std::string config_folder;    // identity, peers, remembered heads; empty: the user's own
-  bool insecure = false;        // plain TCP without keys; the server must have been told the same
-  bool accept_rollback = false; // take a server's branches although they went backwards
+  std::string config_folder;     // identity, peers, remembered heads; empty: the user's own
+  bool insecure = false;         // plain TCP without keys; the server must have been told the same
+  bool accept_rollback = false;  // take a server's branches although they went backwards
   std::chrono::milliseconds connect_timeout{15'000};
   std::chrono::milliseconds idle_timeout{120'000};  // silence of the peer
   const Cancel* cancel = nullptr;
-  TransferProgress progress;    // at most ten calls a second
+  TransferProgress progress;  // at most ten calls a second
 };
 
 // --- fetch, clone, pull ------------------------------------------------------------------------
@@ -104,17 +104,17 @@ struct PushOptions {
   bool all = false;                   // every local branch
   bool tags = false;                  // and every tag the server lacks
   std::vector<std::string> delete_branches;
-  bool force_with_lease = false;      // a branch may be replaced if it still is where it was last seen
-  bool atomic = false;                // all refs or none
-  bool create = true;                 // ask the server for a new onion when it has none of that name
+  bool force_with_lease = false;  // a branch may be replaced if it still is where it was last seen
+  bool atomic = false;            // all refs or none
+  bool create = true;             // ask the server for a new onion when it has none of that name
 };
 
 struct PushedRef {
   enum class State : std::uint8_t {
     up_to_date,
-    moved,      // created, fast-forwarded or (forced) replaced
+    moved,  // created, fast-forwarded or (forced) replaced
     deleted,
-    rejected,   // `reason` says why and what to do
+    rejected,  // `reason` says why and what to do
   } state = State::up_to_date;
   RefKind kind = RefKind::branch;
   std::string name;
@@ -137,15 +137,18 @@ Result<PushResult> push(Onion& onion, const std::string& remote, const Url& url,
 struct ListedOnion {
   std::string name;
   std::string current_branch;
-  struct Branch { std::string name; RevisionId head; };
+  struct Branch {
+    std::string name;
+    RevisionId head;
+  };
   std::vector<Branch> branches;
 };
 // The onions under url.name (a name prefix on component borders; empty: all this peer may read).
 Result<std::vector<ListedOnion>> ls(const Url& url, const ConnectOptions& options);
 
 struct JoinResult {
-  std::string peer;             // the name the server is known by here now
-  std::string address;          // HOST:PORT
+  std::string peer;     // the name the server is known by here now
+  std::string address;  // HOST:PORT
   Digest server_key;
   std::vector<std::string> grants;  // "append below lab/" and the like, for people
 };
@@ -155,7 +158,7 @@ Result<JoinResult> join(const std::string& invite, const std::string& name, cons
 
 // Chunks by name from another copy of the onion, for VerifyOptions::repair_from. Keeps its connection.
 class RepairSource {
- public:
+public:
   static Result<RepairSource> open(const Url& url, const ConnectOptions& options);
   RepairSource(RepairSource&&) noexcept;
   RepairSource& operator=(RepairSource&&) noexcept;
@@ -163,7 +166,7 @@ class RepairSource {
   // The plain bytes, verified. not_found: the remote does not have it either.
   Result<Buffer> chunk(const ChunkName& name);
 
- private:
+private:
   struct Impl;
   explicit RepairSource(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

@@ -20,7 +20,8 @@ Result<std::vector<ListedOnion>> ls(const Url& url, const ConnectOptions& option
     if (std::holds_alternative<proto::OperationDone>(event)) break;
     auto* listed = std::get_if<proto::Listed>(&event);
     if (!listed) continue;
-    if (out.size() == listed_max) return connection->pump().abort(fail(ErrorKind::limit, "the server's list has no end"));
+    if (out.size() == listed_max)
+      return connection->pump().abort(fail(ErrorKind::limit, "the server's list has no end"));
     ListedOnion onion{std::move(listed->entry.name), std::move(listed->entry.current_branch), {}};
     for (auto& head : listed->entry.heads) onion.branches.push_back({std::move(head.branch), head.id});
     out.push_back(std::move(onion));
@@ -44,7 +45,8 @@ std::string name_of_this_machine() {
 }
 
 // A free name for the server: the wish, the address, with a number where that is taken by another key.
-std::string name_for_server(const trust::PeerStore& peers, const trust::PublicKey& key, const std::string& wish, const std::string& address) {
+std::string name_for_server(const trust::PeerStore& peers, const trust::PublicKey& key, const std::string& wish,
+                            const std::string& address) {
   if (const auto known = peers.by_key(key); known && wish.empty()) return known->name;
   std::string base = wish.empty() ? address.substr(0, address.rfind(':')) : wish;
   if (!trust::is_safe_name(base)) base = "server";
@@ -59,7 +61,8 @@ std::string name_for_server(const trust::PeerStore& peers, const trust::PublicKe
 
 Result<JoinResult> join(const std::string& invite_text, const std::string& name, const ConnectOptions& options) {
   PEEL_TRY(const auto invite, trust::parse_invite(invite_text), "");
-  if (invite.addresses.empty()) return fail(ErrorKind::usage, "the invite names no address; make one with --address HOST:PORT");
+  if (invite.addresses.empty())
+    return fail(ErrorKind::usage, "the invite names no address; make one with --address HOST:PORT");
   Error last = fail(ErrorKind::network, "no address");
   for (const std::string& address : invite.addresses) {
     auto connection = Connection::open_pinned(address, invite.server, options);
@@ -75,7 +78,9 @@ Result<JoinResult> join(const std::string& invite_text, const std::string& name,
     server.key = invite.server;
     if (const auto known = peers.by_key(invite.server)) server.grants = known->grants;  // what it may do here stays
     server.addresses = {address};
-    server.added_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    server.added_ns =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count();
     PEEL_CHECK(peers.trust(server), "");
     (*connection)->session().join({invite.secret, name_of_this_machine()});
     JoinResult result{server.name, address, invite.server, {}};
@@ -125,9 +130,11 @@ Result<Buffer> RepairSource::chunk(const ChunkName& name) {
     auto* arrived = std::get_if<proto::ChunkArrived>(&event);
     if (!arrived) continue;
     Buffer plain(name.length);
-    PEEL_CHECK(codec::decode(static_cast<codec::Codec>(arrived->chunk.codec), arrived->chunk.width, arrived->chunk.stored, plain),
+    PEEL_CHECK(codec::decode(static_cast<codec::Codec>(arrived->chunk.codec), arrived->chunk.width,
+                             arrived->chunk.stored, plain),
                "chunk from the copy");
-    if (codec::chunk_digest(plain) != name.digest) return fail(ErrorKind::corrupt, "the copy's chunk does not match its digest");
+    if (codec::chunk_digest(plain) != name.digest)
+      return fail(ErrorKind::corrupt, "the copy's chunk does not match its digest");
     return plain;
   }
 }

@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 // Decides about the key a server shows.
 struct Connection::Check {
   trust::PeerStore* peers = nullptr;
-  std::string wanted;                      // name of a peer, or HOST:PORT
+  std::string wanted;  // name of a peer, or HOST:PORT
   std::optional<trust::PublicKey> exactly;
   // Another key owns the name or address: the server may be able to prove that it replaced that one.
   std::optional<Error> provisional;
@@ -31,7 +31,8 @@ struct Connection::Check {
     }
     auto peer = peers->expect(key, wanted);
     if (peer) {
-      if (peer->addresses.empty() && wanted.find(':') != std::string::npos) return peers->add_address(peer->name, wanted);
+      if (peer->addresses.empty() && wanted.find(':') != std::string::npos)
+        return peers->add_address(peer->name, wanted);
       return {};
     }
     const auto owners = peers->by_address(wanted);
@@ -66,7 +67,8 @@ Result<std::unique_ptr<Connection>> Connection::open(const Url& url, const Conne
       PEEL_CHECK(c->connect_peer(url, options), url.text());
       return c;
     }
-    case Url::Kind::server: break;
+    case Url::Kind::server:
+      break;
   }
   if (options.insecure) {
     PEEL_CHECK(c->connect_plain(url, options), url.text());
@@ -132,14 +134,18 @@ Status Connection::connect_peer(const Url& url, const ConnectOptions& options) {
   return last;
 }
 
-Status Connection::connect_tls(const std::string& host, std::uint16_t port, Check& check, const ConnectOptions& options) {
+Status Connection::connect_tls(const std::string& host, std::uint16_t port, Check& check,
+                               const ConnectOptions& options) {
   if (options.insecure)
     return fail(ErrorKind::usage, "--insecure goes with peel://HOST/NAME alone: a named peer has a key");
   PEEL_TRY(const auto identity, trust::load_or_create_identity(*config_), "");
   const auto deadline = Clock::now() + options.connect_timeout;
   PEEL_TRY(auto lower, link::tcp_connect(host, port, deadline, options.cancel), "");
-  PEEL_TRY(channel_, link::tls_connect(std::move(lower), link::TlsIdentity{identity.private_seed},
-                                       [&check](const Digest& key) { return check(key); }, deadline, options.cancel), "");
+  PEEL_TRY(channel_,
+           link::tls_connect(
+               std::move(lower), link::TlsIdentity{identity.private_seed},
+               [&check](const Digest& key) { return check(key); }, deadline, options.cancel),
+           "");
   server_key_ = channel_->properties().peer_key;
   PEEL_CHECK(start_session(options), "");
   return check.provisional ? accept_rotated_key(check) : Status();
@@ -189,7 +195,8 @@ Result<proto::Event> Connection::next() {
   while (true) {
     PEEL_TRY(auto event, pump_->next(), "");
     if (std::holds_alternative<proto::PeerHello>(event)) continue;
-    if (std::holds_alternative<proto::Closed>(event)) return fail(ErrorKind::network, "the server closed the connection");
+    if (std::holds_alternative<proto::Closed>(event))
+      return fail(ErrorKind::network, "the server closed the connection");
     return event;
   }
 }

@@ -18,7 +18,7 @@
 namespace peel::sync {
 
 class Connection {
- public:
+public:
   static Result<std::unique_ptr<Connection>> open(const Url& url, const ConnectOptions& options);
   // To a server that is not in the peers list yet: exactly this key is accepted.
   static Result<std::unique_ptr<Connection>> open_pinned(const std::string& host_port, const trust::PublicKey& key,
@@ -41,7 +41,7 @@ class Connection {
   // Separates what is staged from one remote from what is staged from another.
   const std::string& staging_key() const { return staging_key_; }
 
- private:
+private:
   Connection() = default;
   Status open_config(const ConnectOptions& options);
   Status connect_local(const std::string& path);

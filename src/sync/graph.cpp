@@ -34,7 +34,8 @@ Result<Haves> haves_of(const Onion& onion) {
   PEEL_TRY(const auto rows, onion.list(), "");
   std::vector<Ref> heads = onion.refs();
   std::erase_if(heads, [](const Ref& ref) { return ref.kind == RefKind::setting; });
-  std::stable_sort(heads.begin(), heads.end(), [](const Ref& a, const Ref& b) { return order_of(a.kind) < order_of(b.kind); });
+  std::stable_sort(heads.begin(), heads.end(),
+                   [](const Ref& a, const Ref& b) { return order_of(a.kind) < order_of(b.kind); });
   std::vector<bool> seen(rows.size());
   const auto row_of = [&](std::uint64_t number) -> std::optional<std::size_t> {
     const auto it = std::lower_bound(rows.begin(), rows.end(), number,
@@ -73,8 +74,8 @@ std::vector<std::uint64_t> known_numbers(const Onion& onion, const std::vector<R
 }
 
 Result<std::vector<std::uint64_t>> difference(const Onion& onion, const std::vector<std::uint64_t>& wants,
-                                             const std::vector<std::uint64_t>& haves,
-                                             const std::set<std::uint64_t>& shallow) {
+                                              const std::vector<std::uint64_t>& haves,
+                                              const std::set<std::uint64_t>& shallow) {
   // Newest number first: all children of a revision are met before it. Done when nothing is left that only
   // `wants` reaches.
   constexpr unsigned want = 1, have = 2;

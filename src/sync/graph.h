@@ -25,22 +25,22 @@ Result<Haves> haves_of(const Onion& onion);
 // Revisions reachable from `wants` and not from `haves`, by number: parents first. `shallow` ends the
 // ancestry of `haves`. Every parent of a result that is here is a result too, or reached by `haves`.
 Result<std::vector<std::uint64_t>> difference(const Onion& onion, const std::vector<std::uint64_t>& wants,
-                                             const std::vector<std::uint64_t>& haves,
-                                             const std::set<std::uint64_t>& shallow = {});
+                                              const std::vector<std::uint64_t>& haves,
+                                              const std::set<std::uint64_t>& shallow = {});
 
 // The numbers of those ids that are here.
 std::vector<std::uint64_t> known_numbers(const Onion& onion, const std::vector<RevisionId>& ids);
 
 // Ancestry over an onion and revisions that are still on their way into it.
 class ReceivedGraph {
- public:
+public:
   explicit ReceivedGraph(const Onion& onion) : onion_(&onion) {}
   void add(const RevisionId& id, const std::vector<RevisionId>& parents) { coming_[id] = parents; }
   bool knows(const RevisionId& id) const { return coming_.contains(id) || onion_->find(id).has_value(); }
   // True when equal. False when either is unknown.
   Result<bool> is_ancestor(const RevisionId& ancestor, const RevisionId& descendant) const;
 
- private:
+private:
   const Onion* onion_;
   std::map<RevisionId, std::vector<RevisionId>> coming_;  // ordered: the peer chose the ids
 };

@@ -11,7 +11,7 @@ namespace peel::sync {
 std::string onion_path_of(const std::string& path);
 
 class LocalService final : public Service {
- public:
+public:
   explicit LocalService(std::string onion_path) : path_(std::move(onion_path)) {}
 
   Status admit(const proto::Hello&) override { return {}; }
@@ -27,7 +27,7 @@ class LocalService final : public Service {
   std::string peer_label() const override { return "this machine"; }
   void note(const std::string&, const std::string&, const std::string&) override {}
 
- private:
+private:
   std::string path_;
 };
 

@@ -10,16 +10,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t read_size = 64u << 10;
-constexpr std::size_t write_early = 64u << 10;           // output that does not wait for the events to run out
+constexpr std::size_t write_early = 64u << 10;  // output that does not wait for the events to run out
 constexpr auto alive_every = std::chrono::seconds(10);
-constexpr auto excused_from = std::chrono::seconds(1);   // own work longer than this is not the peer's silence
+constexpr auto excused_from = std::chrono::seconds(1);  // own work longer than this is not the peer's silence
 constexpr auto goodbye_time = std::chrono::seconds(1);
 
 }  // namespace
 
 Pump::Pump(proto::HistorySession& session, link::Channel& channel, Options options)
-    : session_(session), channel_(channel), options_(std::move(options)), buffer_(read_size),
-      next_tick_(Clock::now() + options_.tick_every), left_(Clock::now()) {}
+    : session_(session),
+      channel_(channel),
+      options_(std::move(options)),
+      buffer_(read_size),
+      next_tick_(Clock::now() + options_.tick_every),
+      left_(Clock::now()) {}
 
 Result<bool> Pump::write_once() {
   if (session_.output().empty()) return false;
@@ -53,7 +57,8 @@ Status Pump::wait_for_bytes() {
   const auto until = deadline ? std::min(*deadline, next_tick_) : next_tick_;
   const link::Channel::Interest interest{session_.wants_input(), !session_.output().empty()};
   auto waited = channel_.wait(interest, until, options_.cancel);
-  if (!waited && (waited.error().kind() == ErrorKind::timeout || waited.error().kind() == ErrorKind::cancelled)) return {};
+  if (!waited && (waited.error().kind() == ErrorKind::timeout || waited.error().kind() == ErrorKind::cancelled))
+    return {};
   return waited;
 }
 
@@ -65,8 +70,10 @@ ErrorKind kind_from_peer(ErrorKind kind) {
     case ErrorKind::partial:
     case ErrorKind::truncated:
     case ErrorKind::exists:
-    case ErrorKind::cancelled: return ErrorKind::network;
-    default: return kind;
+    case ErrorKind::cancelled:
+      return ErrorKind::network;
+    default:
+      return kind;
   }
 }
 
@@ -74,7 +81,8 @@ Error Pump::failed_with(proto::Failed& failed) {
   const std::string who = channel_.properties().peer_name;
   if (!failed.by_peer) return std::move(failed.error).in(who);
   peer_aborted_ = true;
-  return Error(kind_from_peer(failed.error.kind()), (who.empty() ? "the other end" : who) + " says: " + escape_for_terminal(failed.error.message()));
+  return Error(kind_from_peer(failed.error.kind()),
+               (who.empty() ? "the other end" : who) + " says: " + escape_for_terminal(failed.error.message()));
 }
 
 // The line is dead, but the peer may have said why before it went.

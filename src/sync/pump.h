@@ -19,12 +19,12 @@
 namespace peel::sync {
 
 class Pump {
- public:
+public:
   struct Options {
     const Cancel* cancel = nullptr;
     std::chrono::milliseconds tick_every{1000};
     std::chrono::milliseconds idle_timeout{120'000};  // for flush(); the session has its own
-    std::function<Status()> tick;  // may be empty
+    std::function<Status()> tick;                     // may be empty
   };
   Pump(proto::HistorySession& session, link::Channel& channel, Options options);
 
@@ -38,7 +38,7 @@ class Pump {
   // Last words in order: flushes, closes. After an abort it gives the peer a moment to read why.
   void goodbye();
 
- private:
+private:
   Result<bool> write_once();
   Result<bool> read_once();
   Status wait_for_bytes();

@@ -24,7 +24,7 @@ struct Plan {
 };
 
 class Planner {
- public:
+public:
   Planner(const Onion& onion, const std::string& remote, const proto::PeerState& state, bool force)
       : onion_(onion), remote_(remote), graph_(onion), force_(force) {
     for (const auto& ref : state.refs) there_[{ref.kind, ref.name}] = ref.target;
@@ -49,8 +49,9 @@ class Planner {
         }
         update.force = true;
       } else if (!forward) {
-        plan.reject(RefKind::branch, name, now,
-                    behind ? escape_for_terminal(name) + " is behind the server's: pull" : reason_not_fast_forward(name));
+        plan.reject(
+            RefKind::branch, name, now,
+            behind ? escape_for_terminal(name) + " is behind the server's: pull" : reason_not_fast_forward(name));
         return {};
       }
     }
@@ -62,7 +63,8 @@ class Planner {
     const RevisionId now = at(RefKind::tag, tag.name);
     if (now == tag.target) return;
     if (tag.value.size() > shared_value_size_max)
-      return plan.reject(RefKind::tag, tag.name, now, "the note of the tag " + escape_for_terminal(tag.name) + " is too long to send");
+      return plan.reject(RefKind::tag, tag.name, now,
+                         "the note of the tag " + escape_for_terminal(tag.name) + " is too long to send");
     if (!now.is_zero()) return plan.reject(RefKind::tag, tag.name, now, reason_tag_exists(tag.name));
     plan.asked.push_back({RefKind::tag, tag.name, {}, tag.target, false, tag.value});
   }
@@ -76,7 +78,7 @@ class Planner {
     plan.asked.push_back({RefKind::branch, name, now, std::nullopt, false, ""});
   }
 
- private:
+private:
   RevisionId at(RefKind kind, const std::string& name) const {
     const auto it = there_.find({kind, name});
     return it == there_.end() ? RevisionId{} : it->second;
@@ -94,7 +96,8 @@ class Planner {
   std::map<std::pair<RefKind, std::string>, RevisionId> there_;
 };
 
-Result<Plan> make_plan(const Onion& onion, const std::string& remote, const proto::PeerState& state, const PushOptions& options) {
+Result<Plan> make_plan(const Onion& onion, const std::string& remote, const proto::PeerState& state,
+                       const PushOptions& options) {
   Plan plan;
   Planner planner(onion, remote, state, options.force_with_lease);
   std::set<std::string> branches(options.branches.begin(), options.branches.end());
@@ -103,29 +106,40 @@ Result<Plan> make_plan(const Onion& onion, const std::string& remote, const prot
       if (ref.kind == RefKind::branch) branches.insert(ref.name);
   if (branches.empty() && options.delete_branches.empty()) branches.insert(onion.current_branch());
   for (const auto& name : options.delete_branches) {
-    if (branches.contains(name)) return fail(ErrorKind::usage, "'" + escape_for_terminal(name) + "' cannot be pushed and deleted at once");
+    if (branches.contains(name))
+      return fail(ErrorKind::usage, "'" + escape_for_terminal(name) + "' cannot be pushed and deleted at once");
     planner.remove(name, plan);
   }
   for (const auto& name : branches) PEEL_CHECK(planner.branch(name, plan), "");
   if (options.tags)
     for (const Ref& ref : onion.refs())
       if (ref.kind == RefKind::tag) planner.tag(ref, plan);
-  const bool rejected = std::any_of(plan.decided.begin(), plan.decided.end(), [](const PushedRef& r) { return r.state == State::rejected; });
+  const bool rejected = std::any_of(plan.decided.begin(), plan.decided.end(),
+                                    [](const PushedRef& r) { return r.state == State::rejected; });
   if (options.atomic && rejected) {
     for (const auto& update : plan.asked)
-      plan.reject(update.kind, update.name, update.expected, "not done, because another ref of this atomic push was rejected");
+      plan.reject(update.kind, update.name, update.expected,
+                  "not done, because another ref of this atomic push was rejected");
     plan.asked.clear();
   }
   return plan;
 }
 
 PushedRef pushed(const proto::RefResult& result) {
-  PushedRef out{State::rejected, result.kind, result.name, result.before, result.after, escape_for_terminal(result.reason)};
+  PushedRef out{State::rejected, result.kind,  result.name,
+                result.before,   result.after, escape_for_terminal(result.reason)};
   switch (result.state) {
-    case proto::RefResult::State::up_to_date: out.state = State::up_to_date; break;
-    case proto::RefResult::State::moved: out.state = State::moved; break;
-    case proto::RefResult::State::deleted: out.state = State::deleted; break;
-    case proto::RefResult::State::rejected: break;
+    case proto::RefResult::State::up_to_date:
+      out.state = State::up_to_date;
+      break;
+    case proto::RefResult::State::moved:
+      out.state = State::moved;
+      break;
+    case proto::RefResult::State::deleted:
+      out.state = State::deleted;
+      break;
+    case proto::RefResult::State::rejected:
+      break;
   }
   return out;
 }
@@ -145,13 +159,16 @@ Status take_results(const Plan& plan, const std::vector<proto::RefResult>& resul
   return {};
 }
 
-Status send_everything(Connection& connection, const Onion& onion, const proto::PeerState& state, const Plan& plan, PushResult& out) {
+Status send_everything(Connection& connection, const Onion& onion, const proto::PeerState& state, const Plan& plan,
+                       PushResult& out) {
   std::vector<RevisionId> targets;
   for (const auto& update : plan.asked)
     if (update.target) targets.push_back(*update.target);
   const auto shallow = known_numbers(onion, state.shallow);
-  PEEL_TRY(auto revisions, difference(onion, known_numbers(onion, targets), known_numbers(onion, state.haves),
-                                      {shallow.begin(), shallow.end()}), "");
+  PEEL_TRY(auto revisions,
+           difference(onion, known_numbers(onion, targets), known_numbers(onion, state.haves),
+                      {shallow.begin(), shallow.end()}),
+           "");
   LayerSource source(onion, std::move(revisions), connection.stats());
   while (true) {
     PEEL_TRY(auto event, connection.next(), "");
@@ -165,13 +182,16 @@ Status send_everything(Connection& connection, const Onion& onion, const proto::
 }
 
 // Remote refs here, and what is remembered of the server, follow what the server now has.
-Status record_heads(Connection& connection, Onion& onion, const std::string& remote, const proto::PeerState& state, const PushResult& result) {
+Status record_heads(Connection& connection, Onion& onion, const std::string& remote, const proto::PeerState& state,
+                    const PushResult& result) {
   auto heads = branch_heads(state.refs);
   std::vector<RefChange> changes;
   for (const PushedRef& ref : result.refs) {
     if (ref.kind != RefKind::branch || ref.state == State::rejected) continue;
-    if (ref.state == State::deleted) heads.erase(ref.name);
-    else heads[ref.name] = ref.after;
+    if (ref.state == State::deleted)
+      heads.erase(ref.name);
+    else
+      heads[ref.name] = ref.after;
     if (remote.empty()) continue;
     const auto seen = onion.ref(RefKind::remote, remote + "/" + ref.name);
     if (seen ? (ref.state != State::deleted && seen->target == ref.after) : ref.state == State::deleted) continue;
@@ -183,13 +203,15 @@ Status record_heads(Connection& connection, Onion& onion, const std::string& rem
     changes.push_back(std::move(change));
   }
   if (connection.server_key())
-    PEEL_CHECK(trust::RemoteMemory(*connection.config()).save(*connection.server_key(), connection.onion_name(), heads), "");
+    PEEL_CHECK(trust::RemoteMemory(*connection.config()).save(*connection.server_key(), connection.onion_name(), heads),
+               "");
   return changes.empty() ? Status() : onion.update_refs(changes);
 }
 
 Status check_memory(Connection& connection, const Onion& onion, const proto::PeerState& state) {
   if (!connection.server_key()) return {};
-  PEEL_TRY(const auto remembered, trust::RemoteMemory(*connection.config()).load(*connection.server_key(), connection.onion_name()), "");
+  PEEL_TRY(const auto remembered,
+           trust::RemoteMemory(*connection.config()).load(*connection.server_key(), connection.onion_name()), "");
   return check_no_rollback(remembered, branch_heads(state.refs), ReceivedGraph(onion), false);
 }
 
@@ -227,7 +249,8 @@ Result<PushResult> push(Onion& onion, const std::string& remote, const Url& url,
   };
   if (auto status = run(); !status) return connection->pump().abort(std::move(status.error()));
   PEEL_CHECK(connection->pump().flush(), "");
-  const bool any_moved = std::any_of(result.refs.begin(), result.refs.end(), [](const PushedRef& r) { return r.state == State::moved; });
+  const bool any_moved =
+      std::any_of(result.refs.begin(), result.refs.end(), [](const PushedRef& r) { return r.state == State::moved; });
   result.created = !state.onion.exists && any_moved;
   if (state.onion.exists || any_moved) PEEL_CHECK(record_heads(*connection, onion, remote, state, result), "");
   connection->finish();

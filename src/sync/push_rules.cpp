@@ -50,7 +50,8 @@ Result<bool> judge(const Onion& onion, const ReceivedGraph* graph, const proto::
   result.state = proto::RefResult::State::moved;
   result.after = *update.target;
   if (!graph) return true;
-  if (!graph->knows(*update.target)) return reject(result, "the revision for " + escape_for_terminal(update.name) + " was not sent");
+  if (!graph->knows(*update.target))
+    return reject(result, "the revision for " + escape_for_terminal(update.name) + " was not sent");
   if (!now || update.force) return true;
   if (update.kind == RefKind::tag) return reject(result, reason_tag_exists(update.name));
   PEEL_TRY(const bool forward, graph->is_ancestor(result.before, *update.target), "");

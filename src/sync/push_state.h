@@ -11,7 +11,7 @@ struct Responder::Pushing {
   std::unique_ptr<Onion> onion;  // at a fixed address: importer and sink refer to it
   Importer importer;
   LayerSink sink;
-  bool created;                  // not published yet
+  bool created;  // not published yet
   bool atomic = false;
   std::vector<proto::RefUpdate> updates;
   std::vector<proto::RefResult> results;  // same order

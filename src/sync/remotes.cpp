@@ -14,10 +14,13 @@ std::string setting_of(const std::string& name) { return std::string(prefix) + n
 }  // namespace
 
 Status check_remote_name(const std::string& name) {
-  const auto good = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-'; };
+  const auto good = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-';
+  };
   if (name.empty() || name.size() > 64 || name.front() == '.' || name.front() == '-' ||
       !std::all_of(name.begin(), name.end(), good))
-    return fail(ErrorKind::usage, "'" + escape_for_terminal(name) + "' cannot name a remote: use letters, digits, '_', '.', '-'");
+    return fail(ErrorKind::usage,
+                "'" + escape_for_terminal(name) + "' cannot name a remote: use letters, digits, '_', '.', '-'");
   return {};
 }
 

@@ -22,9 +22,10 @@ proto::SessionOptions session_options(const ResponderOptions& options) {
 }  // namespace
 
 Responder::Responder(Service& service, link::Channel& channel, const ResponderOptions& options)
-    : service_(service), channel_(channel), session_(session_options(options), std::chrono::steady_clock::now()),
-      pump_(session_, channel, {nullptr, std::chrono::milliseconds(1000), options.idle_timeout,
-                                [this]() -> Status {
+    : service_(service),
+      channel_(channel),
+      session_(session_options(options), std::chrono::steady_clock::now()),
+      pump_(session_, channel, {nullptr, std::chrono::milliseconds(1000), options.idle_timeout, [this]() -> Status {
                                   PEEL_CHECK(service_.check(), "");
                                   return level_ ? service_.authorize(*level_, name_) : Status();
                                 }}) {}
@@ -88,7 +89,8 @@ Status Responder::begin_operation(trust::Level level, const char* operation, con
 
 void Responder::on_done() {
   if (operation_ == "fetch" || operation_ == "repair")
-    service_.note(operation_, name_, std::to_string(stats_.revisions) + " revisions, " + std::to_string(stats_.chunks) + " chunks sent");
+    service_.note(operation_, name_,
+                  std::to_string(stats_.revisions) + " revisions, " + std::to_string(stats_.chunks) + " chunks sent");
   operation_.clear();
   name_.clear();
   level_.reset();
@@ -100,11 +102,14 @@ Status Responder::on_ls(proto::LsAsked& event) {
   operation_ = "ls";
   name_ = event.prefix;
   std::size_t listed = 0;
-  PEEL_CHECK(service_.list(event.prefix, [&](const proto::LsEntry& entry) -> Status {
-    ++listed;
-    session_.answer_ls(entry);
-    return session_.output().size() < ls_output_most ? Status() : pump_.flush(ls_output_most / 2);
-  }), "");
+  PEEL_CHECK(service_.list(event.prefix,
+                           [&](const proto::LsEntry& entry) -> Status {
+                             ++listed;
+                             session_.answer_ls(entry);
+                             return session_.output().size() < ls_output_most ? Status()
+                                                                              : pump_.flush(ls_output_most / 2);
+                           }),
+             "");
   session_.end_ls();
   service_.note("ls", event.prefix, std::to_string(listed) + " onions");
   return {};
@@ -129,8 +134,10 @@ Status Responder::on_fetch(proto::FetchAsked& event) {
   std::vector<RevisionId> targets;
   for (const auto& ref : state.refs) targets.push_back(ref.target);
   const auto shallow = known_numbers(from, event.shallow);
-  PEEL_TRY(auto revisions, difference(from, known_numbers(from, targets), known_numbers(from, event.haves),
-                                      {shallow.begin(), shallow.end()}), name_);
+  PEEL_TRY(auto revisions,
+           difference(from, known_numbers(from, targets), known_numbers(from, event.haves),
+                      {shallow.begin(), shallow.end()}),
+           name_);
   session_.answer_state(state);
   serving_->source.emplace(serving_->onion, std::move(revisions), stats_);
   return {};

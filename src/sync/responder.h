@@ -23,7 +23,7 @@ struct ResponderOptions {
 };
 
 class Responder {
- public:
+public:
   Responder(Service& service, link::Channel& channel, const ResponderOptions& options);
   ~Responder();
   Responder(const Responder&) = delete;
@@ -32,12 +32,12 @@ class Responder {
   std::uint64_t bytes_received() const { return session_.bytes_received(); }
   std::uint64_t bytes_sent() const { return session_.bytes_sent(); }
 
- private:
+private:
   struct Serving {  // an onion and what a fetch or repair needs of it
     Onion onion;
     std::optional<LayerSource> source;
   };
-  struct Pushing;   // sync/push_state.h
+  struct Pushing;  // sync/push_state.h
 
   Status dispatch(proto::Event& event);
   Status on_hello(proto::PeerHello& event);

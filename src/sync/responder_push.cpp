@@ -36,10 +36,18 @@ std::string words_for(const std::vector<proto::RefResult>& results) {
   for (const auto& r : results) {
     out += (out.empty() ? "" : "; ") + escape_for_terminal(r.name) + " ";
     switch (r.state) {
-      case proto::RefResult::State::up_to_date: out += "up to date"; break;
-      case proto::RefResult::State::moved: out += short_hex(r.before) + " -> " + short_hex(r.after); break;
-      case proto::RefResult::State::deleted: out += "deleted, was " + short_hex(r.before); break;
-      case proto::RefResult::State::rejected: out += "rejected: " + r.reason; break;
+      case proto::RefResult::State::up_to_date:
+        out += "up to date";
+        break;
+      case proto::RefResult::State::moved:
+        out += short_hex(r.before) + " -> " + short_hex(r.after);
+        break;
+      case proto::RefResult::State::deleted:
+        out += "deleted, was " + short_hex(r.before);
+        break;
+      case proto::RefResult::State::rejected:
+        out += "rejected: " + r.reason;
+        break;
     }
   }
   return out;
@@ -95,7 +103,8 @@ Status Responder::on_updates(proto::UpdatesArrived& event) {
   bool any_open = false;
   for (std::size_t i = 0; i < push.updates.size(); ++i) {
     const auto& update = push.updates[i];
-    if (!names.emplace(update.kind, update.name).second) return fail(ErrorKind::corrupt, "a ref is named twice in one push");
+    if (!names.emplace(update.kind, update.name).second)
+      return fail(ErrorKind::corrupt, "a ref is named twice in one push");
     PEEL_TRY(const bool may, judge(*push.onion, nullptr, update, push.results[i]), name_);
     push.open[i] = may;
     if (may && needs_write(update) && !push.created) {
@@ -165,8 +174,9 @@ Status Responder::conclude_push() {
     if (auto published = service_.publish(name_); !published) {
       if (published.error().kind() != ErrorKind::exists) return published;
       for (auto& result : push.results) {
-        result = {result.kind, proto::RefResult::State::rejected, result.name, {}, {},
-                  "somebody else made an onion of that name just now: fetch it, then push again"};
+        result = {result.kind, proto::RefResult::State::rejected,
+                  result.name, {},
+                  {},          "somebody else made an onion of that name just now: fetch it, then push again"};
       }
     }
   }

@@ -6,8 +6,8 @@ namespace peel::sync {
 namespace {
 
 Error backwards(const std::string& branch, const RevisionId& before, const std::string& now) {
-  return fail(ErrorKind::refused, "the server went backwards: its branch '" + escape_for_terminal(branch) + "' was at " +
-                                      short_hex(before) + " and " + now +
+  return fail(ErrorKind::refused, "the server went backwards: its branch '" + escape_for_terminal(branch) +
+                                      "' was at " + short_hex(before) + " and " + now +
                                       "; if that was meant, say --accept-rollback");
 }
 
@@ -20,8 +20,8 @@ trust::RemoteHeads branch_heads(const std::vector<proto::SharedRef>& refs) {
   return out;
 }
 
-Status check_no_rollback(const trust::RemoteHeads& remembered, const trust::RemoteHeads& now, const ReceivedGraph& graph,
-                         bool complete) {
+Status check_no_rollback(const trust::RemoteHeads& remembered, const trust::RemoteHeads& now,
+                         const ReceivedGraph& graph, bool complete) {
   for (const auto& [branch, before] : remembered) {
     const auto found = now.find(branch);
     if (found == now.end()) return backwards(branch, before, "is gone");

@@ -16,7 +16,7 @@ trust::RemoteHeads branch_heads(const std::vector<proto::SharedRef>& refs);
 
 // `complete`: `graph` holds everything the new heads reach (after a fetch). Else (before a push) what is
 // unknown here is not judged.
-Status check_no_rollback(const trust::RemoteHeads& remembered, const trust::RemoteHeads& now, const ReceivedGraph& graph,
-                         bool complete);
+Status check_no_rollback(const trust::RemoteHeads& remembered, const trust::RemoteHeads& now,
+                         const ReceivedGraph& graph, bool complete);
 
 }  // namespace peel::sync

@@ -15,7 +15,7 @@
 namespace peel::sync {
 
 class Service {
- public:
+public:
   virtual ~Service() = default;
 
   // At the hello. A refusal leaves the peer nothing but a join; its message is the answer to anything else.
@@ -35,9 +35,9 @@ class Service {
   virtual Status list(const std::string& prefix, const std::function<Status(const proto::LsEntry&)>& sink) = 0;
   virtual Result<proto::Joined> join(const proto::Join& request) = 0;
 
-  virtual std::string staging_key() const = 0;    // who pushes
+  virtual std::string staging_key() const = 0;  // who pushes
   virtual std::uint64_t staging_quota() const = 0;
-  virtual std::string peer_label() const = 0;     // for reflogs: "push from LABEL"
+  virtual std::string peer_label() const = 0;  // for reflogs: "push from LABEL"
   // One thing done or failed, for the access log.
   virtual void note(const std::string& operation, const std::string& onion, const std::string& text) = 0;
 };

@@ -23,7 +23,8 @@ Result<StoredChunk> chunk_of(const Onion& onion, const ChunkName& name) {
 std::vector<proto::SharedRef> shared_refs(const Onion& onion, bool tags) {
   std::vector<proto::SharedRef> out;
   for (Ref& ref : onion.refs())
-    if ((ref.kind == RefKind::branch || (tags && ref.kind == RefKind::tag)) && ref.value.size() <= shared_value_size_max)
+    if ((ref.kind == RefKind::branch || (tags && ref.kind == RefKind::tag)) &&
+        ref.value.size() <= shared_value_size_max)
       out.push_back({ref.kind, std::move(ref.name), ref.target, std::move(ref.value)});
   return out;
 }
@@ -81,7 +82,8 @@ Status LayerSink::answer(proto::LayerArrived& event) {
   const RevisionId id = event.layer.info.id;
   if (onion_->find(id)) return {};  // offered although it is here: the sender could not know
   const std::vector<RevisionId> parents = event.layer.info.parents;
-  PEEL_CHECK(importer_->add_revision({std::move(event.layer.info), event.layer.whole, std::move(event.layer.pieces)}), "");
+  PEEL_CHECK(importer_->add_revision({std::move(event.layer.info), event.layer.whole, std::move(event.layer.pieces)}),
+             "");
   graph_.add(id, parents);
   ++stats_->revisions;
   return {};

@@ -14,14 +14,14 @@
 namespace peel::sync {
 
 class LayerSource {
- public:
+public:
   // `revisions`: what to send, parents first (difference()).
   LayerSource(const Onion& onion, std::vector<std::uint64_t> revisions, TransferStats& stats)
       : onion_(&onion), revisions_(std::move(revisions)), stats_(&stats) {}
   Status answer(const proto::NeedLayer& event, proto::HistorySession& session);
   Status answer(const proto::NeedChunk& event, proto::HistorySession& session);
 
- private:
+private:
   const Onion* onion_;
   std::vector<std::uint64_t> revisions_;
   std::size_t next_ = 0;
@@ -29,7 +29,7 @@ class LayerSource {
 };
 
 class LayerSink {
- public:
+public:
   LayerSink(const Onion& onion, Importer& importer, TransferStats& stats)
       : onion_(&onion), importer_(&importer), graph_(onion), stats_(&stats) {}
   Status answer(const proto::CheckChunks& event, proto::HistorySession& session);
@@ -37,7 +37,7 @@ class LayerSink {
   Status answer(proto::LayerArrived& event);
   const ReceivedGraph& graph() const { return graph_; }
 
- private:
+private:
   const Onion* onion_;
   Importer* importer_;
   ReceivedGraph graph_;

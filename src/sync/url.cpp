@@ -40,7 +40,8 @@ Status check_onion_name(std::string_view name) {
     if (++components > components_max) return bad_name("more than 32 folders deep");
     if (part.empty()) return bad_name("an empty component");
     if (part.front() == '.' || part.front() == '-') return bad_name("a component begins with '.' or '-'");
-    if (part.size() > (end == name.size() ? last_size_max : component_size_max)) return bad_name("a component is too long");
+    if (part.size() > (end == name.size() ? last_size_max : component_size_max))
+      return bad_name("a component is too long");
     if (std::any_of(part.begin(), part.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
       return bad_name("a control character");
     at = end + 1;
@@ -68,7 +69,8 @@ Result<Url> Url::parse(std::string_view text) {
     url.path = std::string(text);
   } else {
     const std::size_t colon = text.find(':');
-    if (colon == std::string_view::npos || !trust::is_safe_name(text.substr(0, colon))) return bad(text, "no such form");
+    if (colon == std::string_view::npos || !trust::is_safe_name(text.substr(0, colon)))
+      return bad(text, "no such form");
     url.kind = Kind::peer;
     url.peer = std::string(text.substr(0, colon));
     url.name = tidy_name(text.substr(colon + 1));
@@ -80,12 +82,14 @@ Result<Url> Url::parse(std::string_view text) {
 std::string Url::text() const {
   switch (kind) {
     case Kind::server: {
-      const std::string address =
-          port == default_port ? (host.find(':') == std::string::npos ? host : "[" + host + "]") : to_string(HostPort{host, port});
+      const std::string address = port == default_port ? (host.find(':') == std::string::npos ? host : "[" + host + "]")
+                                                       : to_string(HostPort{host, port});
       return "peel://" + address + "/" + name;
     }
-    case Kind::peer: return peer + ":" + name;
-    case Kind::file: return path.empty() || path.front() != '/' ? path : "file://" + path;
+    case Kind::peer:
+      return peer + ":" + name;
+    case Kind::file:
+      return path.empty() || path.front() != '/' ? path : "file://" + path;
   }
   return {};
 }

@@ -74,8 +74,9 @@ TEST_F(Rules, TheExpectedValueDecides) {
   const auto second = must(there.revision(2)).id, head = head_of(there);
   for (const bool force : {false, true}) {
     EXPECT_EQ(push(hub, there, {move("main", second, head, force), move("new", second, head, force)}, 0).size(), 2u);
-    const auto results = push(hub, there, {move("main", second, second, force), move("new", second, head, force),
-                                           move("main2", {}, second, force)}, 0);
+    const auto results = push(
+        hub, there,
+        {move("main", second, second, force), move("new", second, head, force), move("main2", {}, second, force)}, 0);
     ASSERT_EQ(results.size(), 3u);
     EXPECT_EQ(results[0].state, RefResult::State::rejected);
     EXPECT_EQ(results[1].state, RefResult::State::rejected);  // "new" does not exist
@@ -91,7 +92,8 @@ TEST_F(Rules, ATargetThatNobodySent) {
   ASSERT_EQ(results.size(), 2u);
   EXPECT_EQ(results[0].state, RefResult::State::rejected);
   EXPECT_EQ(results[1].state, RefResult::State::moved);
-  const auto atomic = push(hub, mine, {move("x", {}, head_of(mine)), move("z", {}, must(mine.revision(1)).id)}, 1, true);
+  const auto atomic =
+      push(hub, mine, {move("x", {}, head_of(mine)), move("z", {}, must(mine.revision(1)).id)}, 1, true);
   ASSERT_EQ(atomic.size(), 2u);
   EXPECT_EQ(atomic[1].state, RefResult::State::rejected);
   must(there.refresh());

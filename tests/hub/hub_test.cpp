@@ -98,7 +98,8 @@ TEST_F(Hubs, AnInviteWorksOnce) {
   EXPECT_EQ(joined.grants, std::vector<std::string>{"write below lab/"});
   Onion mine = make_history(client.folder / "d.onion", 2, 1000);
   must(must(sync::push(mine, "origin", url_of("hub:lab/d"), {}, client.options())).outcome());
-  EXPECT_EQ(sync::push(mine, "origin", url_of("hub:elsewhere/d"), {}, client.options()).error().kind(), ErrorKind::refused);
+  EXPECT_EQ(sync::push(mine, "origin", url_of("hub:elsewhere/d"), {}, client.options()).error().kind(),
+            ErrorKind::refused);
 
   Machine second;
   EXPECT_EQ(sync::join(line, "hub", second.options()).error().kind(), ErrorKind::refused);
@@ -109,9 +110,13 @@ TEST_F(Hubs, RightsAreKeptToTheLetter) {
   introduce(Level::read, "lab");
   Served hub(server, creating());
   std::filesystem::create_directory(std::filesystem::path(hub.path("x")).parent_path() / "lab");
-  { make_history(hub.path("lab/d"), 3, 20'000); make_history(hub.path("other"), 1, 1000); }
+  {
+    make_history(hub.path("lab/d"), 3, 20'000);
+    make_history(hub.path("other"), 1, 1000);
+  }
   EXPECT_EQ(must(sync::ls(hub.url(""), client.options())).size(), 1u);  // only what it may read
-  EXPECT_EQ(sync::clone(hub.url("other"), client.folder / "o.onion", client.options()).error().kind(), ErrorKind::refused);
+  EXPECT_EQ(sync::clone(hub.url("other"), client.folder / "o.onion", client.options()).error().kind(),
+            ErrorKind::refused);
   must(sync::clone(hub.url("lab/d"), client.folder / "d.onion", client.options()));
   Onion mine = open_onion(client.folder / "d.onion");
   commit(mine, bytes_of(3, 20'000), "mine");
@@ -179,7 +184,8 @@ TEST_F(Hubs, AServerThatGoesBackwardsIsRefused) {
   EXPECT_NE(refused.error().message().find("backwards"), std::string::npos);
   EXPECT_EQ(head_of(mine, "origin/main", RefKind::remote), head_of(mine));  // nothing was taken
   // Also a fresh clone on this machine remembers, and so does a push.
-  EXPECT_EQ(sync::clone(hub.url("d"), client.folder / "second.onion", client.options()).error().kind(), ErrorKind::refused);
+  EXPECT_EQ(sync::clone(hub.url("d"), client.folder / "second.onion", client.options()).error().kind(),
+            ErrorKind::refused);
   EXPECT_EQ(sync::push(mine, "origin", hub.url("d"), {}, client.options()).error().kind(), ErrorKind::refused);
   auto accept = client.options();
   accept.accept_rollback = true;
@@ -268,7 +274,8 @@ TEST_F(Hubs, SilentAndSurplusClientsAreSentAway) {
   CuttingWire one(hub.port(), ~0ull, ~0ull), two(hub.port(), ~0ull, ~0ull);
   const auto silent = [](const std::string& address) {
     const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
-    return must(link::tcp_connect("127.0.0.1", port, std::chrono::steady_clock::now() + std::chrono::seconds(5), nullptr));
+    return must(
+        link::tcp_connect("127.0.0.1", port, std::chrono::steady_clock::now() + std::chrono::seconds(5), nullptr));
   };
   const auto first = silent(one.address()), second = silent(two.address());
   const auto wait_for = [&](auto condition) {
@@ -310,25 +317,26 @@ TEST_F(Hubs, ManyClientsAtOnce) {
   }
   std::atomic<int> won{0}, lost{0};
   std::vector<std::thread> threads;
-  for (int i = 0; i < clients; ++i) threads.emplace_back([&, i] {
-    const Machine& m = *machines[static_cast<std::size_t>(i)];
-    must(sync::clone(hub.url("d"), m.folder / "d.onion", m.options()));
-    Onion mine = open_onion(m.folder / "d.onion");
-    const std::string own = "own" + std::to_string(i);
-    RefChange branch;
-    branch.name = own;
-    branch.target = head_of(mine);
-    must(mine.update_refs(std::span(&branch, 1)));
-    commit(mine, bytes_of(100 + static_cast<std::uint64_t>(i), 100'000), "own", own);
-    commit(mine, bytes_of(200 + static_cast<std::uint64_t>(i), 100'000), "shared");
-    PushOptions only_own;
-    only_own.branches = {own};
-    must(must(sync::push(mine, "origin", hub.url("d"), only_own, m.options())).outcome());
-    // All want to move main from the same place: one can.
-    const auto shared = sync::push(mine, "origin", hub.url("d"), {}, m.options());
-    const bool ok = shared && shared.value().outcome().ok();
-    ok ? ++won : ++lost;
-  });
+  for (int i = 0; i < clients; ++i)
+    threads.emplace_back([&, i] {
+      const Machine& m = *machines[static_cast<std::size_t>(i)];
+      must(sync::clone(hub.url("d"), m.folder / "d.onion", m.options()));
+      Onion mine = open_onion(m.folder / "d.onion");
+      const std::string own = "own" + std::to_string(i);
+      RefChange branch;
+      branch.name = own;
+      branch.target = head_of(mine);
+      must(mine.update_refs(std::span(&branch, 1)));
+      commit(mine, bytes_of(100 + static_cast<std::uint64_t>(i), 100'000), "own", own);
+      commit(mine, bytes_of(200 + static_cast<std::uint64_t>(i), 100'000), "shared");
+      PushOptions only_own;
+      only_own.branches = {own};
+      must(must(sync::push(mine, "origin", hub.url("d"), only_own, m.options())).outcome());
+      // All want to move main from the same place: one can.
+      const auto shared = sync::push(mine, "origin", hub.url("d"), {}, m.options());
+      const bool ok = shared && shared.value().outcome().ok();
+      ok ? ++won : ++lost;
+    });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(won, 1);
   EXPECT_EQ(lost, clients - 1);

@@ -23,7 +23,9 @@ struct Interruption : ::testing::Test {
   }
   // The address of a relay must not become the only one the client accepts.
   void also_at(const std::string& address) { must(client.peers().add_address("server", address)); }
-  sync::Url through(const CuttingWire& wire, const std::string& name) { return url_of("peel://" + wire.address() + "/" + name); }
+  sync::Url through(const CuttingWire& wire, const std::string& name) {
+    return url_of("peel://" + wire.address() + "/" + name);
+  }
 };
 
 TEST_F(Interruption, ACutCloneContinuesAndNoChunkComesTwice) {
@@ -93,7 +95,7 @@ TEST_F(Interruption, ACutPushContinuesWithoutSendingAgain) {
 
 // A hub in a process of its own, which can be killed.
 class ServerProcess {
- public:
+public:
   ServerProcess(const Machine& machine, HubOptions options) {
     int pipe_ends[2];
     if (::pipe(pipe_ends) != 0) std::abort();
@@ -126,7 +128,7 @@ class ServerProcess {
   std::uint16_t port() const { return port_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
 
- private:
+private:
   pid_t pid_ = -1;
   std::uint16_t port_ = 0;
 };
@@ -134,7 +136,8 @@ class ServerProcess {
 std::uintmax_t staged_bytes(const std::string& folder) {
   std::uintmax_t most = 0;
   for (const auto& name : names_in(folder))
-    if (name.find(".staging-") != std::string::npos) most = std::max(most, std::filesystem::file_size(folder + "/" + name));
+    if (name.find(".staging-") != std::string::npos)
+      most = std::max(most, std::filesystem::file_size(folder + "/" + name));
   return most;
 }
 
@@ -152,7 +155,8 @@ TEST_F(Interruption, AKilledServerKeepsItsOnionWholeAndTheChunksItHad) {
   {
     CuttingWire wire(process->port(), 2'500'000, ~0ull, [&] {
       // What the wire has carried may still wait in buffers: killed once the server has taken a good part in.
-      for (int i = 0; i < 1000 && staged_bytes(root) < 1'500'000; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      for (int i = 0; i < 1000 && staged_bytes(root) < 1'500'000; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
       process->kill();
     });
     also_at(wire.address());
@@ -167,7 +171,8 @@ TEST_F(Interruption, AKilledServerKeepsItsOnionWholeAndTheChunksItHad) {
   }
   process = std::make_unique<ServerProcess>(server, creating());
   also_at(process->address());
-  const auto result = must(sync::push(mine, "origin", url_of("peel://" + process->address() + "/d"), {}, client.options()));
+  const auto result =
+      must(sync::push(mine, "origin", url_of("peel://" + process->address() + "/d"), {}, client.options()));
   must(result.outcome());
   EXPECT_EQ(result.stats.revisions, 5u);
   EXPECT_LT(result.stats.bytes_sent, 5'100'000u - 1'500'000u);

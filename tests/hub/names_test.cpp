@@ -39,9 +39,10 @@ TEST_F(Names, NoneLeavesTheRoot) {
   { make_history(server.folder / "outside.onion", 1, 1000); }
   { make_history(hub.path("inside"), 1, 1000); }
   const std::string zero("a\0b", 3);
-  for (const std::string& name : {std::string("../outside"), std::string("x/../../outside"), std::string("/etc/passwd"), std::string(""),
-                                  std::string("."), std::string(".."), std::string("a//b"), std::string(".hidden"), std::string("-rf"),
-                                  std::string("a/"), zero, std::string(300, 'a'), std::string(4000, '/'), server.folder / "outside"}) {
+  for (const std::string& name :
+       {std::string("../outside"), std::string("x/../../outside"), std::string("/etc/passwd"), std::string(""),
+        std::string("."), std::string(".."), std::string("a//b"), std::string(".hidden"), std::string("-rf"),
+        std::string("a/"), zero, std::string(300, 'a'), std::string(4000, '/'), server.folder / "outside"}) {
     EXPECT_EQ(answer_to(hub, [&](auto& s) { s.fetch({name, true}, {}, {}); }), ErrorKind::refused) << name;
     EXPECT_EQ(answer_to(hub, [&](auto& s) { s.push({name, true, {}}); }), ErrorKind::refused) << name;
     EXPECT_EQ(answer_to(hub, [&](auto& s) { s.repair(name); }), ErrorKind::refused) << name;

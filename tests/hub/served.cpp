@@ -8,7 +8,8 @@
 namespace peel::hub::test {
 
 std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 void Machine::trust(const std::string& name, const trust::PublicKey& peer_key, std::optional<trust::Level> level,
@@ -66,7 +67,8 @@ sockaddr_in local(std::uint16_t port) {
 }
 }  // namespace
 
-CuttingWire::CuttingWire(std::uint16_t to_port, std::uint64_t cut_after_up, std::uint64_t cut_after_down, std::function<void()> at_cut)
+CuttingWire::CuttingWire(std::uint16_t to_port, std::uint64_t cut_after_up, std::uint64_t cut_after_down,
+                         std::function<void()> at_cut)
     : to_port_(to_port), limit_up_(cut_after_up), limit_down_(cut_after_down), at_cut_(std::move(at_cut)) {
   listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = local(0);
@@ -118,7 +120,8 @@ void CuttingWire::relay(int client) {
   for (const int fd : {client, server}) ::shutdown(fd, SHUT_WR);
   for (const int fd : {client, server}) {
     pollfd waiting{fd, POLLIN, 0};
-    while (::poll(&waiting, 1, 2000) > 0 && ::recv(fd, buffer.data(), buffer.size(), 0) > 0) {}
+    while (::poll(&waiting, 1, 2000) > 0 && ::recv(fd, buffer.data(), buffer.size(), 0) > 0) {
+    }
     ::close(fd);
   }
 }

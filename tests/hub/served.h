@@ -34,7 +34,7 @@ struct Machine {
 
 // A hub that serves until it goes.
 class Served {
- public:
+public:
   explicit Served(const Machine& machine, HubOptions options = {});
   ~Served() { stop(); }
   void stop();
@@ -46,7 +46,7 @@ class Served {
   // How often `operation` was logged with `text` in its line.
   std::size_t logged(const std::string& operation, const std::string& text = "");
 
- private:
+private:
   std::string root_;
   std::optional<Hub> hub_;
   std::uint16_t port_ = 0;
@@ -58,13 +58,14 @@ class Served {
 
 // A TCP relay before a server that goes dead after so many bytes towards it or from it.
 class CuttingWire {
- public:
-  CuttingWire(std::uint16_t to_port, std::uint64_t cut_after_up, std::uint64_t cut_after_down, std::function<void()> at_cut = {});
+public:
+  CuttingWire(std::uint16_t to_port, std::uint64_t cut_after_up, std::uint64_t cut_after_down,
+              std::function<void()> at_cut = {});
   ~CuttingWire();
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   void mend() { limit_up_ = limit_down_ = ~0ull; }
 
- private:
+private:
   void relay(int client);
   int listener_ = -1;
   std::uint16_t port_ = 0, to_port_;

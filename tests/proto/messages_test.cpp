@@ -74,8 +74,10 @@ std::vector<Sample> samples() {
       sample("haves", Haves{Haves::Kind::shallow, {digest_of(1), digest_of(2)}}),
       sample("refs", Refs{{{RefKind::branch, "main", digest_of(1), ""}, {RefKind::tag, "v1", digest_of(2), "note"}}}),
       sample("onion_state", OnionState{true, {std::byte{3}}, "main"}),
-      sample("updates", Updates{true, true, {{RefKind::branch, "main", digest_of(1), digest_of(2), true, ""},
-                                             {RefKind::branch, "old", digest_of(3), std::nullopt, false, ""}}}),
+      sample("updates", Updates{true,
+                                true,
+                                {{RefKind::branch, "main", digest_of(1), digest_of(2), true, ""},
+                                 {RefKind::branch, "old", digest_of(3), std::nullopt, false, ""}}}),
       sample("results", Results{true, {{RefKind::tag, RefResult::State::rejected, "v1", {}, digest_of(1), "why"}}}),
       sample("layer", sample_head()),
       sample("pieces", sample_pieces()),
@@ -98,32 +100,97 @@ TEST(Messages, DecodeThenEncodeGivesTheSameBytes) {
 TEST(Messages, GoldenBytes) {
   const auto hex = [](const auto& message) { return to_hex(encoded(message)); };
   EXPECT_EQ(hex(Hello{1, 2, "peel", {"a"}, {Buffer(2, std::byte{7})}}),
-            "5045454c" "0100" "0200" "0400" "7065656c" "0100" "0100" "61" "0100" "0200" "0707");
-  EXPECT_EQ(hex(Abort{ErrorKind::refused, "no"}), "0a" "0200" "6e6f");
-  EXPECT_EQ(hex(Fetch{"d", true}), "01" "0100" "64");
-  EXPECT_EQ(hex(Push{"d", true, {}}), "01" "0100" "64" + std::string(64, '0'));
+            "5045454c"
+            "0100"
+            "0200"
+            "0400"
+            "7065656c"
+            "0100"
+            "0100"
+            "61"
+            "0100"
+            "0200"
+            "0707");
+  EXPECT_EQ(hex(Abort{ErrorKind::refused, "no"}),
+            "0a"
+            "0200"
+            "6e6f");
+  EXPECT_EQ(hex(Fetch{"d", true}),
+            "01"
+            "0100"
+            "64");
+  EXPECT_EQ(hex(Push{"d", true, {}}),
+            "01"
+            "0100"
+            "64" +
+                std::string(64, '0'));
   EXPECT_EQ(hex(Credit{0x0102}), "0201000000000000");
   const std::string a = to_hex(digest_of(1)), b = to_hex(digest_of(2));
-  EXPECT_EQ(hex(Haves{Haves::Kind::shallow, {digest_of(1)}}), "01" "01000000" + a);
-  EXPECT_EQ(hex(Refs{{{RefKind::tag, "v", digest_of(1), "n"}}}), "01000000" "02" "0100" "76" + a + "0100" "6e");
+  EXPECT_EQ(hex(Haves{Haves::Kind::shallow, {digest_of(1)}}),
+            "01"
+            "01000000" +
+                a);
+  EXPECT_EQ(hex(Refs{{{RefKind::tag, "v", digest_of(1), "n"}}}),
+            "01000000"
+            "02"
+            "0100"
+            "76" +
+                a +
+                "0100"
+                "6e");
   EXPECT_EQ(hex(Updates{true, true, {{RefKind::branch, "m", digest_of(1), digest_of(2), true, ""}}}),
-            "03" "01000000" "01" "03" "0100" "6d" + a + b + "0000");
+            "03"
+            "01000000"
+            "01"
+            "03"
+            "0100"
+            "6d" +
+                a + b + "0000");
   EXPECT_EQ(hex(Results{true, {{RefKind::branch, RefResult::State::moved, "m", digest_of(1), digest_of(2), ""}}}),
-            "01" "01000000" "01" "01" "0100" "6d" + a + b + "0000");
-  EXPECT_EQ(hex(sample_pieces()), "0010000000000000" "03000000"
-            "00" + a + "00200000"
-            "01" "0000000000010000"
-            "06" "0500000000000000" + b + "64000000" "07000000" "0a000000");
-  EXPECT_EQ(hex(sample_head()), a + "0200" + b + to_hex(digest_of(3)) + "0900000000000000" "0000100000000000" +
-            to_hex(digest_of(4)) + "0300" "616e6e" "0400" "686f7374" "0400" "6e6f7465"
-            "0100000000000000" "feffffffffffffff" "a4010000" "08000000" "00" "0300000000000000");
+            "01"
+            "01000000"
+            "01"
+            "01"
+            "0100"
+            "6d" +
+                a + b + "0000");
+  EXPECT_EQ(hex(sample_pieces()),
+            "0010000000000000"
+            "03000000"
+            "00" +
+                a +
+                "00200000"
+                "01"
+                "0000000000010000"
+                "06"
+                "0500000000000000" +
+                b +
+                "64000000"
+                "07000000"
+                "0a000000");
+  EXPECT_EQ(hex(sample_head()), a + "0200" + b + to_hex(digest_of(3)) +
+                                    "0900000000000000"
+                                    "0000100000000000" +
+                                    to_hex(digest_of(4)) +
+                                    "0300"
+                                    "616e6e"
+                                    "0400"
+                                    "686f7374"
+                                    "0400"
+                                    "6e6f7465"
+                                    "0100000000000000"
+                                    "feffffffffffffff"
+                                    "a4010000"
+                                    "08000000"
+                                    "00"
+                                    "0300000000000000");
   EXPECT_EQ(hex(Want{{{digest_of(1), 5}}}), "01000000" + a + "05000000");
 }
 
 TEST(Messages, AbortCodesArePinned) {
-  const ErrorKind kinds[] = {ErrorKind::usage, ErrorKind::not_found, ErrorKind::exists, ErrorKind::truncated,
-                             ErrorKind::corrupt, ErrorKind::unsupported, ErrorKind::io, ErrorKind::network,
-                             ErrorKind::timeout, ErrorKind::limit, ErrorKind::refused, ErrorKind::conflict,
+  const ErrorKind kinds[] = {ErrorKind::usage,   ErrorKind::not_found,   ErrorKind::exists,  ErrorKind::truncated,
+                             ErrorKind::corrupt, ErrorKind::unsupported, ErrorKind::io,      ErrorKind::network,
+                             ErrorKind::timeout, ErrorKind::limit,       ErrorKind::refused, ErrorKind::conflict,
                              ErrorKind::partial, ErrorKind::cancelled};
   for (std::uint8_t code = 0; code < std::size(kinds); ++code) {
     EXPECT_EQ(abort_code(kinds[code]), code);
@@ -136,8 +203,7 @@ TEST(Messages, EveryTruncationIsAnError) {
   for (const auto& s : samples()) {
     // A chunk's stored bytes reach to the end of its frame: only its head can be cut short.
     const std::size_t end = std::string(s.name) == "chunk" ? 38 : s.bytes.size();
-    for (std::size_t n = 0; n < end; ++n)
-      EXPECT_FALSE(s.again(Bytes(s.bytes).first(n))) << s.name << " cut at " << n;
+    for (std::size_t n = 0; n < end; ++n) EXPECT_FALSE(s.again(Bytes(s.bytes).first(n))) << s.name << " cut at " << n;
     if (std::string(s.name) == "chunk") continue;
     Buffer longer = s.bytes;
     longer.push_back(std::byte{0});
@@ -176,7 +242,10 @@ TEST(Messages, ImpossiblePiecesAreRefused) {
   EXPECT_FALSE(bent([](Pieces& p) { p.pieces[1].length = ~0ull; }));
   EXPECT_FALSE(bent([](Pieces& p) { p.pieces[1].length = 0; }));
   EXPECT_FALSE(bent([](Pieces& p) { p.pieces[2].chunk_offset = 95; }));
-  EXPECT_FALSE(bent([](Pieces& p) { p.pieces[0].chunk.length = (16u << 20) + 1; p.pieces.resize(1); }));
+  EXPECT_FALSE(bent([](Pieces& p) {
+    p.pieces[0].chunk.length = (16u << 20) + 1;
+    p.pieces.resize(1);
+  }));
 }
 
 TEST(Frames, CutAnywhere) {

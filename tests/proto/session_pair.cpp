@@ -77,13 +77,19 @@ struct Answer {
       results.push_back({update.kind, RefResult::State::moved, update.name, update.expected, *update.target, ""});
     session.answer_push(results);
   }
-  void operator()(OperationDone&) { store.done = true; note("done"); }
+  void operator()(OperationDone&) {
+    store.done = true;
+    note("done");
+  }
   void operator()(Failed& e) {
     store.failure = e.error;
     store.failed_by_peer = e.by_peer;
     note("failed " + e.error.message());
   }
-  void operator()(Closed&) { store.closed = true; note("closed"); }
+  void operator()(Closed&) {
+    store.closed = true;
+    note("closed");
+  }
   void operator()(Listed& e) { note("listed " + e.entry.name); }
   void operator()(JoinAnswered& e) { note("joined as " + e.joined.name); }
   void operator()(StateArrived& e) {
@@ -91,7 +97,10 @@ struct Answer {
     if (pushing) session.send_updates(false, store.updates);
   }
   void operator()(ChunkAbsent&) { note("absent"); }
-  void operator()(ResultsArrived& e) { store.results = std::move(e.results); note("results"); }
+  void operator()(ResultsArrived& e) {
+    store.results = std::move(e.results);
+    note("results");
+  }
   void operator()(LsAsked& e) {
     note("ls " + e.prefix);
     for (const auto& entry : store.listing) session.answer_ls(entry);
@@ -112,7 +121,8 @@ struct Answer {
   void operator()(UpdatesArrived& e) {
     note("updates " + std::to_string(e.updates.size()));
     store.updates = std::move(e.updates);
-    if (store.reject_updates) session.answer_push({{RefKind::branch, RefResult::State::rejected, "main", {}, {}, "no"}});
+    if (store.reject_updates)
+      session.answer_push({{RefKind::branch, RefResult::State::rejected, "main", {}, {}, "no"}});
   }
   void operator()(RepairAsked& e) {
     note("repair " + e.name);

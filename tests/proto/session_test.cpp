@@ -9,8 +9,8 @@ namespace {
 // A history of `n` revisions of `pieces` chunks each.
 void fill(Store& store, std::size_t n, std::size_t pieces) {
   for (std::size_t i = 0; i < n; ++i) {
-    store.to_send.push_back(make_layer(i + 1, i == 0 ? std::vector<std::uint64_t>{} : std::vector<std::uint64_t>{i},
-                                       i * pieces, pieces));
+    store.to_send.push_back(
+        make_layer(i + 1, i == 0 ? std::vector<std::uint64_t>{} : std::vector<std::uint64_t>{i}, i * pieces, pieces));
     for (const auto& piece : store.to_send.back().pieces) store.chunks.insert(piece.chunk);
   }
 }
@@ -64,7 +64,8 @@ TEST(Session, ChunksThatAreHereDoNotTravel) {
 TEST(Session, AChunkUsedOftenIsAskedForOnce) {
   Pair pair;
   for (std::uint64_t i = 1; i <= 10; ++i)
-    pair.far.to_send.push_back(make_layer(i, i == 1 ? std::vector<std::uint64_t>{} : std::vector<std::uint64_t>{i - 1}, 0, 5));
+    pair.far.to_send.push_back(
+        make_layer(i, i == 1 ? std::vector<std::uint64_t>{} : std::vector<std::uint64_t>{i - 1}, 0, 5));
   for (std::uint64_t i = 0; i < 5; ++i) pair.far.chunks.insert(chunk_name(i));
   serve_branch(pair);
   pair.client.fetch({"data", true}, {}, {});

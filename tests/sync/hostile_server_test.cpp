@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 
 // Serves one connection out of a real onion, with one lie.
 class Liar {
- public:
+public:
   std::function<void(proto::PeerState&)> bend_state = [](auto&) {};
   std::function<void(proto::Layer&)> bend_layer = [](auto&) {};
   std::function<void(StoredChunk&)> bend_chunk = [](auto&) {};
@@ -30,7 +30,7 @@ class Liar {
     return url_of("peel://127.0.0.1:" + std::to_string(listener_.port()) + "/d");
   }
 
- private:
+private:
   void serve() {
     auto channel = listener_.accept(Clock::now() + std::chrono::seconds(10), &cancel_);
     if (!channel) return;

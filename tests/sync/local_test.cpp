@@ -259,7 +259,8 @@ TEST_F(Local, ABranchThatIsGoneThereIsGoneHere) {
   const auto result = must(fetch(copy, "origin", url, options));
   EXPECT_TRUE(head_of(copy, "origin/side", RefKind::remote).is_zero());
   EXPECT_EQ(std::count_if(result.branches.begin(), result.branches.end(),
-                          [](const BranchReport& r) { return r.state == BranchState::remote_gone; }), 1);
+                          [](const BranchReport& r) { return r.state == BranchState::remote_gone; }),
+            1);
 }
 
 // Collection at either end leaves holes in the ancestry; what builds on them must still arrive.

@@ -17,7 +17,7 @@
 namespace peel::sync::test {
 
 class Folder {
- public:
+public:
   Folder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "peel-sync-XXXXXX").string();
     path_ = ::mkdtemp(pattern.data());
@@ -28,7 +28,7 @@ class Folder {
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
 
- private:
+private:
   std::string path_;
 };
 

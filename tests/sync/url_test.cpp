@@ -38,7 +38,8 @@ TEST(Url, TextComesBackAsTheSame) {
 }
 
 TEST(Url, RefusesWhatIsNone) {
-  for (const char* text : {"", "data.h5", "peel://", "peel:///x", "peel://h:0x/x", "peel://h:99999/x", "-x:y", "file://relative"})
+  for (const char* text :
+       {"", "data.h5", "peel://", "peel:///x", "peel://h:0x/x", "peel://h:99999/x", "-x:y", "file://relative"})
     EXPECT_EQ(Url::parse(text).error().kind(), ErrorKind::usage) << text;
   for (const char* text : {"mesh://n/x", "zmodem:", "http://h/x"})
     EXPECT_EQ(Url::parse(text).error().kind(), ErrorKind::unsupported) << text;
@@ -49,9 +50,10 @@ TEST(OnionNames, NothingThatCouldLeave) {
   const std::string long_part(256, 'a'), long_last(181, 'a'), newline = "a\nb", zero("a\0b", 3);
   std::string deep = "a";
   for (int i = 0; i < 32; ++i) deep += "/a";
-  for (const std::string& name : {std::string(), std::string(".."), std::string("a/../b"), std::string("/a"), std::string("a/"),
-                                  std::string("a//b"), std::string(".a"), std::string("a/.b"), std::string("-a"), std::string("a/-b"),
-                                  long_part + "/a", long_last, newline, zero, deep})
+  for (const std::string& name :
+       {std::string(), std::string(".."), std::string("a/../b"), std::string("/a"), std::string("a/"),
+        std::string("a//b"), std::string(".a"), std::string("a/.b"), std::string("-a"), std::string("a/-b"),
+        long_part + "/a", long_last, newline, zero, deep})
     EXPECT_EQ(check_onion_name(name).error().kind(), ErrorKind::refused) << name;
 }
 
