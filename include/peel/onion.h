@@ -7,10 +7,10 @@
 // Errors     not_found (no such file, revision, ref) · corrupt (damage; the message names file, revision
 //            and range) · conflict (a ref moved, another writer came first) · refused (unsafe) · io ·
 //            unsupported (newer format) · usage · cancelled.
-// Threads    const methods, Revision and Reader: any thread, any number. Other methods: one owner at a
+// Threads    const methods and Reader: any thread, any number. Other methods: one owner at a
 //            time. Processes share a file freely: writers take turns on a lock held per operation,
 //            readers never wait and never see half a commit.
-// Memory     O(1) in file size and history except: 128 bytes per revision once history is listed, and
+// Memory     O(1) in file size and history except: 200 bytes per revision once history is listed, and
 //            what gc states. Scans and exports use at most 64 MiB.
 // Source     docs/FORMAT.md
 #pragma once
@@ -141,6 +141,7 @@ struct CreateOptions {
   std::uint32_t page_size = 0;                // 4096 .. 65536, power of two; 0: grows with the file
   std::string first_branch = "main";
   std::optional<std::array<std::byte, 32>> lineage;  // from a clone's origin: chunk borders match; else random
+  unsigned permissions = 0666;                // of the new file, less the umask; a private file has a private history
   FileSystem* file_system = nullptr;          // default: the real one
 };
 
@@ -151,6 +152,7 @@ struct OpenOptions {
   FileSystem* file_system = nullptr;
   // The lock is refused (NFS without lockd): `write` then fails unless the caller vouches to be alone.
   bool assume_alone = false;
+  const Cancel* cancel = nullptr;             // ends waiting for other writers
 };
 
 struct Progress {

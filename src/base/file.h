@@ -37,6 +37,9 @@ class File {
   // file system has no locks.
   virtual Status lock(bool wait) = 0;
   virtual void unlock() = 0;
+  // Takes over who may read and write: mode, ACL, and owner as far as this process may give it away. Where there is
+  // nothing of the kind: nothing.
+  virtual Status adopt_access_of(const File&) { return {}; }
 };
 
 enum class OpenMode : std::uint8_t { read, read_write, create_new };
@@ -52,6 +55,8 @@ class FileSystem {
   virtual Status remove(const std::string& path) = 0;
   // Makes creations, renames and removals inside the directory of `path` durable.
   virtual Status sync_directory_of(const std::string& path) = 0;
+  // Where a symbolic link leads, so that replacing a file does not replace the link; other names stay as they are.
+  virtual std::string behind_link(const std::string& path) { return path; }
   // Bytes free for an ordinary user where `path` lives.
   virtual Result<std::uint64_t> free_space(const std::string& path) = 0;
 };

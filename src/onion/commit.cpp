@@ -30,9 +30,25 @@ std::uint32_t Onion::Impl::chunk_average(const Tree& tree) const {
   return static_cast<std::uint32_t>(2 * tree.page_size());
 }
 
+// A snapshot of what is recorded already needs no revision, only its name.
+Status Onion::Impl::tag_only(const std::string& name, const RevisionId& target, const std::string& note) {
+  const RefChange change{RefKind::tag, name, RevisionId{}, target, note, "snapshot"};
+  auto writer = begin_group();
+  Outcome outcome;
+  const auto append = [&]() -> Status {
+    PEEL_TRY(auto record, ref_record(change, {}), "");
+    return append_ref(writer, std::move(record), outcome);
+  };
+  if (auto appended = append(); !appended) {
+    give_up(writer);
+    return appended;
+  }
+  return finish_group(writer, std::move(outcome));
+}
+
 Result<CommitResult> Onion::Impl::commit(const CommitOptions& options, std::uint64_t new_size, const BuildTree& build) {
   if (new_size > file_size_max) return fail(ErrorKind::usage, "no file has " + std::to_string(new_size) + " bytes");
-  PEEL_TRY(const auto lock, take_lock(), "");
+  PEEL_TRY(const auto lock, take_lock(options.cancel), "");
   const std::string branch = options.branch.empty() ? current_branch() : options.branch;
   const StoredRef* head_ref = find_ref(RefKind::branch, branch);
   const RevisionId head_id = head_ref ? head_ref->ref.target : RevisionId{};
@@ -70,6 +86,7 @@ Result<CommitResult> Onion::Impl::commit(const CommitOptions& options, std::uint
   if (same && !options.even_if_same && options.extra_parents.empty()) {
     give_up(writer);
     result.revision = info_of(*head);
+    if (options.tag) PEEL_CHECK(tag_only(*options.tag, head->id, options.meta.note), "");
     return result;
   }
   record.number = next_number;

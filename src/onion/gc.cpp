@@ -197,7 +197,9 @@ class LiveCopy final : public LiveWalk {
       PEEL_CHECK(store_.read_chunk(offset, 0, plain_), "");
       packed_.clear();
       const auto encoded = codec::encode(plain_, {0, codec::Effort::thorough}, packed_);
-      if (encoded.size < stored.size()) {
+      check_.resize(plain_.size());
+      const bool proven = codec::decode(encoded.codec, encoded.width, packed_, check_).ok() && check_ == plain_;
+      if (proven && encoded.size < stored.size()) {  // it will be the only copy
         PEEL_TRY(const auto place, to_.append_stored(writer_, header.name, static_cast<std::uint8_t>(encoded.codec), encoded.width, packed_), "");
         return Place{place.offset, place.record_size};
       }
@@ -208,7 +210,7 @@ class LiveCopy final : public LiveWalk {
   Onion::Impl& to_;
   GroupWriter& writer_;
   const GcPolicy& policy_;
-  Buffer plain_, packed_;
+  Buffer plain_, packed_, check_;
 };
 
 // Copies the kept revisions, the refs and the newest part of the reflog into `to`.
@@ -308,11 +310,14 @@ Status compact(Onion::Impl& m, const std::vector<bool>& keep, const GcPolicy& po
       return fail(ErrorKind::io, m.path + ": a collection needs about " + std::to_string(live.bytes) + " bytes beside the old file, but only " +
                                      std::to_string(room) + " are free; make room or keep less");
   }
-  const std::string temporary = directory_of(m.path) + "/." + base_name_of(m.path) + ".gc-" + to_hex(random_array<6>());
+  // One name: the lock admits one collection at a time, so what is there was left by one that died.
+  const std::string temporary = directory_of(m.path) + "/." + base_name_of(m.path) + ".gc";
+  if (auto removed = fs.remove(temporary); !removed && removed.error().kind() != ErrorKind::not_found) return removed;
   // Locked before it has the name others know, and until that name is durable: a writer that finds it there waits.
   Onion::Impl to;
   const auto build = [&]() -> Status {
-    PEEL_TRY(auto file, fs.open(temporary, OpenMode::create_new), "");
+    PEEL_TRY(auto file, fs.open(temporary, OpenMode::create_new, 0600), "");
+    PEEL_CHECK(file->adopt_access_of(m.store->file()), temporary);
     PEEL_CHECK(file->write_at(0, Buffer(records_begin)), "");
     (void)file->lock(false).ok();
     to.path = temporary;
@@ -346,7 +351,7 @@ Result<GcReport> Onion::gc(const GcPolicy& policy) {
   {
     std::optional<Impl::Lock> lock;
     if (!policy.dry_run) {
-      PEEL_TRY(auto taken, m.take_lock(), "");
+      PEEL_TRY(auto taken, m.take_lock(policy.cancel), "");
       lock.emplace(std::move(taken));
     }
     PEEL_CHECK(m.load_history(), "");

@@ -31,6 +31,7 @@ struct Onion::Impl {
   FileSystem* file_system = nullptr;
   Access access = Access::read;
   bool assume_alone = false;
+  const Cancel* cancel = nullptr;
 
   std::shared_ptr<onion::Store> store;  // shared with Readers: they outlive a collection
   onion::Superblock super;
@@ -76,7 +77,8 @@ struct Onion::Impl {
    private:
     Impl* impl_;
   };
-  Result<Lock> take_lock();
+  Result<Lock> take_lock(const Cancel* cancel = nullptr);  // cancel ends the wait; default: the handle's
+  Status wait_for_lock(const Cancel* stop);
   Status settle_tail();
   Status mend_tail();
   onion::GroupWriter begin_group();
@@ -109,6 +111,7 @@ struct Onion::Impl {
   // bytes are only found again when they are cut alike, also after the pages have grown.
   std::uint32_t chunk_average(const onion::Tree& tree) const;
   using BuildTree = std::function<Result<onion::TreeEditor::Finished>(onion::GroupWriter&, const onion::Tree& parent)>;
+  Status tag_only(const std::string& name, const RevisionId& target, const std::string& note);
   Result<CommitResult> commit(const CommitOptions& options, std::uint64_t new_size, const BuildTree& build);
   unsigned wanted_page_log2(std::uint64_t size, unsigned at_least) const;
 

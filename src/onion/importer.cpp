@@ -13,6 +13,8 @@ using namespace onion;
 namespace {
 
 constexpr std::size_t pages_per_batch = 64;
+// Work a layer may cause: bytes decoded for bytes touched. A page of an honest layer meets a few chunks of 8 pages at most.
+constexpr std::uint64_t decoded_per_touched_max = 64, decoded_bytes_free = 256u << 20;
 constexpr std::uint64_t received_generation_max = counter_max / 2;  // leaves room for all children to come
 
 bool valid_key(const std::string& key) {
@@ -103,6 +105,7 @@ class LayerApplier {
   Status flush() {
     if (pending_.empty()) return {};
     PEEL_CHECK(writer_.flush(), "");  // the chunks are about to be read back
+    touched_bytes_ += pending_.size() * page_size_;
     batch_.assign(pending_.size() * page_size_, std::byte{0});
     for (std::size_t i = 0; i < pending_.size(); ++i)
       for (const Slice& s : pending_[i].slices) PEEL_CHECK(read_slice(s, MutableBytes(batch_).subspan(i * page_size_ + s.start, s.length)), "");
@@ -118,7 +121,11 @@ class LayerApplier {
       memory_.offset = 0;
       PEEL_CHECK(m_.store->read_chunk(s.chunk, s.record_size, memory_.plain), "");
       memory_.offset = s.chunk;
+      decoded_bytes_ += memory_.plain.size();
     }
+    // A few bytes of many large chunks each would keep the lock for long; no honest layer comes near.
+    if (decoded_bytes_ > decoded_bytes_free + touched_bytes_ * decoded_per_touched_max)
+      return fail(ErrorKind::limit, "a received layer takes far more work than its size explains");
     if (std::uint64_t{s.chunk_offset} + s.length > memory_.plain.size()) return fail(ErrorKind::corrupt, "a piece reaches beyond its chunk");
     std::copy_n(memory_.plain.begin() + s.chunk_offset, s.length, out.begin());
     return {};
@@ -133,6 +140,7 @@ class LayerApplier {
   TreeEditor editor_;
   LeafCursor cursor_;
   ChunkMemory memory_;
+  std::uint64_t touched_bytes_ = 0, decoded_bytes_ = 0;
   std::vector<PendingPage> pending_;
   Buffer batch_;
 };

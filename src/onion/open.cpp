@@ -9,8 +9,9 @@ using namespace onion;
 
 Result<std::unique_ptr<Onion::Impl>> Onion::Impl::open(const std::string& path, const OpenOptions& options) {
   auto impl = std::make_unique<Impl>();
-  impl->path = path;
   impl->file_system = options.file_system ? options.file_system : &posix_file_system();
+  impl->path = impl->file_system->behind_link(path);
+  impl->cancel = options.cancel;
   impl->access = options.access;
   impl->assume_alone = options.assume_alone;
   PEEL_CHECK(impl->reopen(), "");
@@ -159,7 +160,7 @@ Result<Onion> Onion::create(const std::string& path, const CreateOptions& option
   super.lineage = options.lineage ? *options.lineage : random_array<32>();
   super.page_size = options.page_size;
   const auto build = [&]() -> Status {
-    PEEL_TRY(auto file, fs.open(temporary, OpenMode::create_new), "");
+    PEEL_TRY(auto file, fs.open(temporary, OpenMode::create_new, options.permissions), "");
     PEEL_CHECK(file->write_at(0, Buffer(records_begin)), "");
     PEEL_CHECK(write_superblock(*file, super), "");
     auto impl = std::make_unique<Impl>();

@@ -143,6 +143,13 @@ Result<Store::ChunkPlace> Store::probe_chunk(std::uint64_t offset) const {
   return ChunkPlace{chunk, static_cast<std::uint32_t>(record_size(header->length))};
 }
 
+bool Store::chunk_is_sound(std::uint64_t offset, std::uint32_t record_size_hint) const {
+  Bytes stored;
+  if (!load_chunk(offset, record_size_hint, scratch, stored)) return false;
+  const auto header = decode_record_header(Bytes(scratch).first(record_header_size), salt_);
+  return header && codec::crc32c(crc_seed(salt_, header->epoch), Bytes(scratch).subspan(record_header_size, header->length)) == header->payload_crc;
+}
+
 Result<ChunkHeader> Store::read_stored(std::uint64_t offset, Buffer& stored) const {
   Bytes view;
   PEEL_TRY(const auto header, load_chunk(offset, 0, scratch, view), "");

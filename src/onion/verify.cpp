@@ -256,7 +256,7 @@ Result<VerifyReport> Onion::verify(const VerifyOptions& options) {
   Impl& m = *impl_;
   VerifyReport report;
   if (options.repair_from) {
-    PEEL_TRY(const auto lock, m.take_lock(), "");
+    PEEL_TRY(const auto lock, m.take_lock(options.cancel), "");
     PEEL_CHECK(Check(m, options, report).run(), "");
   } else {
     PEEL_CHECK(Check(m, options, report).run(), "");

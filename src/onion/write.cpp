@@ -1,4 +1,7 @@
 // The steps every writing operation shares: lock, group, chunks, checkpoint, acknowledgement.
+#include <chrono>
+#include <thread>
+
 #include "onion/impl.h"
 
 #include "codec/page_codec.h"
@@ -21,13 +24,24 @@ Onion::Impl::Lock::~Lock() {
   impl_->locked = false;
 }
 
-Result<Onion::Impl::Lock> Onion::Impl::take_lock() {
+// Waits in steps, so that Ctrl-C ends it.
+Status Onion::Impl::wait_for_lock(const Cancel* stop) {
+  for (auto pause = std::chrono::milliseconds(1);; pause = std::min(pause * 2, std::chrono::milliseconds(20))) {
+    auto taken = store->file().lock(false);
+    if (taken || taken.error().kind() != ErrorKind::conflict) return taken;
+    if (stop) PEEL_CHECK(stop->check(), "waiting for another writer");
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+Result<Onion::Impl::Lock> Onion::Impl::take_lock(const Cancel* stop) {
   if (access != Access::write) return fail(ErrorKind::usage, path + " was opened for reading");
   if (locked) return fail(ErrorKind::usage, path + ": this handle is writing already");
   if (poisoned)
     return fail(ErrorKind::io, path + ": an earlier write could not be made durable; open it again to see what was kept");
   while (true) {
-    auto taken = store->file().lock(true);
+    auto taken = wait_for_lock(stop ? stop : cancel);
+    if (!taken && taken.error().kind() == ErrorKind::cancelled) return std::move(taken.error()).in(path);
     if (!taken && !(taken.error().kind() == ErrorKind::unsupported && assume_alone))
       return std::move(taken.error()).in(path + ": cannot exclude other writers (say --assume-alone if there are none)");
     // A collection may have replaced the file while we waited.
@@ -227,6 +241,8 @@ std::optional<Onion::Impl::Place> Onion::Impl::find_place(const ChunkName& name,
     }
     const auto probed = store->probe_chunk(offset);
     if (!probed || probed->header.name != name) return false;
+    // Nothing new may rest on a chunk that has rotted: then the bytes at hand are stored again.
+    if (!store->chunk_is_sound(offset, probed->record_size)) return false;
     place = {offset, probed->record_size};
     return true;
   };

@@ -152,6 +152,8 @@ Status commit_first(const Paths& paths, const CommitRequest& request, Look look,
   {
     CreateOptions options;
     if (!request.branch.empty()) options.first_branch = request.branch;
+    struct stat st;  // a private file gets a private history
+    if (::stat(paths.file.c_str(), &st) == 0) options.permissions = st.st_mode & 0666;
     PEEL_TRY(Onion onion, Onion::create(temp.fresh_path(), options), "");
     PEEL_CHECK(commit_into(onion, paths, request, std::move(look), report), "");
   }

@@ -69,6 +69,16 @@ Result<RefChange> stamp_after(const Paths& paths, const Replacement& replacement
   return stamp_change(stamp);
 }
 
+namespace {
+
+// Hashing the file took a while: a collection may have dropped the revision that held its bytes.
+Status require_saved_now(Onion& onion, const Replacement& replacement) {
+  PEEL_CHECK(onion.refresh(), "");
+  return replacement.require_saved(onion);
+}
+
+}  // namespace
+
 Result<ReplaceReport> restore(const Paths& paths, std::string_view rev, const ReplaceRequest& request) {
   PEEL_TRY(Onion onion, open_to_restore(paths), "");
   PEEL_TRY(const RevisionInfo target, resolve_revision(onion, rev), "");
@@ -76,7 +86,7 @@ Result<ReplaceReport> restore(const Paths& paths, std::string_view rev, const Re
   report.left_behind = remove_stale(paths.file, &onion);
   PEEL_TRY(Replacement replacement, Replacement::begin(paths, request), "");
   const bool same = replacement.file_exists() && replacement.content() == target.content;
-  if (!same && !request.discard) PEEL_CHECK(replacement.require_saved(onion), "");
+  if (!same && !request.discard) PEEL_CHECK(require_saved_now(onion, replacement), "");
   PEEL_CHECK(replace_content(onion, replacement, target, report), "restore");
   try_stamp(onion, paths, replacement, report);
   return report;
@@ -94,7 +104,7 @@ Result<ReplaceReport> switch_branch(const Paths& paths, const std::string& branc
     report.left_behind = remove_stale(paths.file, &onion);
     PEEL_TRY(Replacement replacement, Replacement::begin(paths, request), "");
     const bool same = replacement.file_exists() && replacement.content() == target.content;
-    if (!same && !request.discard) PEEL_CHECK(replacement.require_saved(onion), "");
+    if (!same && !request.discard) PEEL_CHECK(require_saved_now(onion, replacement), "");
     PEEL_CHECK(replace_content(onion, replacement, target, report), "switch");
     PEEL_TRY(RefChange stamp, stamp_after(paths, replacement, report), "");
     changes.push_back(std::move(stamp));
@@ -111,7 +121,7 @@ Result<ReplaceReport> rollback(const Paths& paths, std::string_view rev, const R
   report.left_behind = remove_stale(paths.file, &onion);
   PEEL_TRY(Replacement replacement, Replacement::begin(paths, request), "");
   const bool same = replacement.file_exists() && replacement.content() == target.content;
-  if (!same && !request.discard) PEEL_CHECK(replacement.require_saved(onion), "");
+  if (!same && !request.discard) PEEL_CHECK(require_saved_now(onion, replacement), "");
   // The file first: should the commit fail, the state is that of a plain restore, and nothing later can
   // undo a rollback by accident.
   PEEL_CHECK(replace_content(onion, replacement, target, report), "rollback");
