@@ -143,11 +143,15 @@ Result<Store::ChunkPlace> Store::probe_chunk(std::uint64_t offset) const {
   return ChunkPlace{chunk, static_cast<std::uint32_t>(record_size(header->length))};
 }
 
-bool Store::chunk_is_sound(std::uint64_t offset, std::uint32_t record_size_hint) const {
+std::uint32_t Store::sound_chunk(std::uint64_t offset, const ChunkName& name) const {
+  // A chunk is never stored larger than it is, so one read gets all of it.
+  const auto largest = static_cast<std::uint32_t>(record_size(chunk_header_size + name.length));
   Bytes stored;
-  if (!load_chunk(offset, record_size_hint, scratch, stored)) return false;
+  const auto chunk = load_chunk(offset, largest, scratch, stored);
+  if (!chunk || chunk->name != name) return 0;
   const auto header = decode_record_header(Bytes(scratch).first(record_header_size), salt_);
-  return header && codec::crc32c(crc_seed(salt_, header->epoch), Bytes(scratch).subspan(record_header_size, header->length)) == header->payload_crc;
+  const bool sound = header && codec::crc32c(crc_seed(salt_, header->epoch), Bytes(scratch).subspan(record_header_size, header->length)) == header->payload_crc;
+  return sound ? static_cast<std::uint32_t>(record_size(header->length)) : 0;
 }
 
 Result<ChunkHeader> Store::read_stored(std::uint64_t offset, Buffer& stored) const {

@@ -50,8 +50,8 @@ class Store {
     std::uint32_t record_size = 0;
   };
   Result<ChunkPlace> probe_chunk(std::uint64_t offset) const;
-  // The record's own checksum holds.
-  bool chunk_is_sound(std::uint64_t offset, std::uint32_t record_size) const;
+  // Whether the chunk of this name is at `offset` and its record's checksum holds; its record size then, else 0.
+  std::uint32_t sound_chunk(std::uint64_t offset, const ChunkName& name) const;
   // The chunk as stored, unverified.
   Result<ChunkHeader> read_stored(std::uint64_t offset, Buffer& stored) const;
 

@@ -239,12 +239,9 @@ std::optional<Onion::Impl::Place> Onion::Impl::find_place(const ChunkName& name,
       place = {offset, static_cast<std::uint32_t>(record_size(header->length))};
       return chunk && chunk->name == name;
     }
-    const auto probed = store->probe_chunk(offset);
-    if (!probed || probed->header.name != name) return false;
     // Nothing new may rest on a chunk that has rotted: then the bytes at hand are stored again.
-    if (!store->chunk_is_sound(offset, probed->record_size)) return false;
-    place = {offset, probed->record_size};
-    return true;
+    place = {offset, store->sound_chunk(offset, name)};
+    return place.record_size != 0;
   };
   if (!index.find(*store, ChunkIndex::key_of(name.digest), accept)) return std::nullopt;
   return place;
