@@ -24,14 +24,16 @@ constexpr std::uint64_t read_whole_max = 16u << 20;
 void seal_superblocks(Buffer& image) {
   for (const std::size_t at : {std::size_t{0}, static_cast<std::size_t>(superblock_stride)})
     if (image.size() >= at + superblock_size)
-      WireWriter::store(image.data() + at + superblock_size - 4, codec::crc32c(0, Bytes(image).subspan(at, superblock_size - 4)));
+      WireWriter::store(image.data() + at + superblock_size - 4,
+                        codec::crc32c(0, Bytes(image).subspan(at, superblock_size - 4)));
 }
 
 // Rewrites the checksums of everything that has the shape of records in a row.
 void seal_records(Buffer& image, bool groups) {
   Salt salt{};
   if (image.size() < records_begin) return;
-  const bool second = WireReader::load<std::uint64_t>(image.data() + superblock_stride + 80) > WireReader::load<std::uint64_t>(image.data() + 80);
+  const bool second = WireReader::load<std::uint64_t>(image.data() + superblock_stride + 80) >
+                      WireReader::load<std::uint64_t>(image.data() + 80);
   std::copy_n(image.begin() + 32 + (second ? superblock_stride : 0), salt.size(), salt.begin());
   std::uint32_t records = 0, checksum = 0;
   for (std::size_t at = records_begin; at + record_header_size <= image.size();) {
@@ -61,7 +63,8 @@ void read(const Onion& onion, std::uint64_t number) {
   const auto reader = onion.open_revision(number);
   if (!reader) return;
   Buffer some(10'000);
-  for (const std::uint64_t offset : {std::uint64_t{0}, reader->size() / 2, reader->size() - std::min<std::uint64_t>(reader->size(), 5000)})
+  for (const std::uint64_t offset :
+       {std::uint64_t{0}, reader->size() / 2, reader->size() - std::min<std::uint64_t>(reader->size(), 5000)})
     (void)reader->read(offset, some).ok();
   (void)reader->pieces(0, 1u << 20).ok();
   if (reader->size() > read_whole_max) return;
@@ -82,7 +85,8 @@ void look(Onion& onion) {
     if (before) (void)onion.is_ancestor(before, row.number).ok();
     before = row.number;
   }
-  for (const char* name : {"", "main", "@1", "@2~1", "main~3", "side", "main@{2026-01-01}", "=0123456789"}) (void)onion.resolve(name).ok();
+  for (const char* name : {"", "main", "@1", "@2~1", "main~3", "side", "main@{2026-01-01}", "=0123456789"})
+    (void)onion.resolve(name).ok();
   (void)onion.reflog().ok();
   for (const Ref& ref : onion.refs()) (void)onion.find(ref.target);
   (void)onion.verify({.deep = true}).ok();

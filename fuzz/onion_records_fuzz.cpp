@@ -1,5 +1,5 @@
-// Property: every decoder of the onion's records takes any bytes; what it accepts is the same after encoding and decoding
-// again, and a staging file with any content opens, keeps only entries that check, and takes more.
+// Property: every decoder of the onion's records takes any bytes; what it accepts is the same after encoding and
+// decoding again, and a staging file with any content opens, keeps only entries that check, and takes more.
 #include <cstdlib>
 
 #include "onion/format.h"
@@ -85,17 +85,39 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 1) return 0;
   const Bytes in(reinterpret_cast<const std::byte*>(data) + 1, size - 1);
   switch (data[0] % 11) {
-    case 0: stable(in, decode_superblock); break;
-    case 1: (void)decode_record_header(in, Salt{}).ok(); break;
-    case 2: stable(in, decode_chunk_header); break;
-    case 3: stable(in, decode_commit); break;
-    case 4: stable(in, decode_ref); break;
-    case 5: stable(in, decode_checkpoint); break;
-    case 6: stable(in, decode_revision_row); break;
-    case 7: stable(in, decode_node); break;
-    case 8: stable(in, decode_gc_mark); break;
-    case 9: scan(in); break;
-    default: stage(in); break;
+    case 0:
+      stable(in, decode_superblock);
+      break;
+    case 1:
+      (void)decode_record_header(in, Salt{}).ok();
+      break;
+    case 2:
+      stable(in, decode_chunk_header);
+      break;
+    case 3:
+      stable(in, decode_commit);
+      break;
+    case 4:
+      stable(in, decode_ref);
+      break;
+    case 5:
+      stable(in, decode_checkpoint);
+      break;
+    case 6:
+      stable(in, decode_revision_row);
+      break;
+    case 7:
+      stable(in, decode_node);
+      break;
+    case 8:
+      stable(in, decode_gc_mark);
+      break;
+    case 9:
+      scan(in);
+      break;
+    default:
+      stage(in);
+      break;
   }
   return 0;
 }

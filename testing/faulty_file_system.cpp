@@ -42,7 +42,8 @@ void apply_some(Buffer& image, const Unsynced& change, std::size_t sector, Rando
     if (keeps()) {
       if (image.size() < until) image.resize(until);
       std::copy(change.bytes.begin() + static_cast<std::ptrdiff_t>(at - change.offset),
-                change.bytes.begin() + static_cast<std::ptrdiff_t>(until - change.offset), image.begin() + static_cast<std::ptrdiff_t>(at));
+                change.bytes.begin() + static_cast<std::ptrdiff_t>(until - change.offset),
+                image.begin() + static_cast<std::ptrdiff_t>(at));
     }
     at = until;
   }
@@ -143,7 +144,7 @@ struct FaultyFileSystem::Machine {
 };
 
 class FaultyFileSystem::Handle final : public File {
- public:
+public:
   Handle(std::shared_ptr<Machine> machine, std::shared_ptr<Node> node, bool writable)
       : machine_(std::move(machine)), node_(std::move(node)), generation_(machine_->generation), writable_(writable) {}
   ~Handle() override { Handle::unlock(); }
@@ -165,14 +166,16 @@ class FaultyFileSystem::Handle final : public File {
       return entered;
     }
     const std::uint64_t end = offset + data.size(), size = node_->seen.size();
-    const std::uint64_t growth = end > size ? end - size : 0, room = machine_->capacity - std::min(machine_->capacity, *machine_->used);
+    const std::uint64_t growth = end > size ? end - size : 0,
+                        room = machine_->capacity - std::min(machine_->capacity, *machine_->used);
     if (growth > room) {
       const std::uint64_t last = size + room;
       if (last > offset) put(offset, data.first(last - offset));
       return Error::from_errno(ENOSPC, "write at " + std::to_string(offset));
     }
     // The last call before a process is killed gets somewhere.
-    if (machine_->off() && machine_->stop == Stop::killed && machine_->random() % 2 == 0) data = data.first(machine_->random() % (data.size() + 1));
+    if (machine_->off() && machine_->stop == Stop::killed && machine_->random() % 2 == 0)
+      data = data.first(machine_->random() % (data.size() + 1));
     put(offset, data);
     return {};
   }
@@ -216,7 +219,7 @@ class FaultyFileSystem::Handle final : public File {
     if (node_->locked_by == this) node_->locked_by = nullptr;
   }
 
- private:
+private:
   bool dead() const { return machine_->off() || generation_ != machine_->generation; }
   void put(std::uint64_t offset, Bytes data) {
     if (!data.empty()) node_->change({offset, Buffer(data.begin(), data.end()), false});

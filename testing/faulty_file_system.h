@@ -26,7 +26,7 @@
 namespace peel {
 
 class FaultyFileSystem final : public FileSystem {
- public:
+public:
   enum class Call : std::uint8_t { open, write, truncate, sync, rename, remove, sync_directory };
   static constexpr std::size_t calls = 7;
 
@@ -75,7 +75,7 @@ class FaultyFileSystem final : public FileSystem {
   Status sync_directory_of(const std::string& path) override;
   Result<std::uint64_t> free_space(const std::string& path) override;
 
- private:
+private:
   struct Machine;
   struct Node;
   class Handle;

@@ -43,7 +43,9 @@ void change_somehow(Buffer& data, std::mt19937_64& random, std::size_t size_max)
       data[at] ^= std::byte{7};
       break;
     }
-    default: data.resize(1 + random() % data.size()); data.back() ^= std::byte{5};
+    default:
+      data.resize(1 + random() % data.size());
+      data.back() ^= std::byte{5};
   }
   if (data.size() > size_max) data.resize(size_max);
 }

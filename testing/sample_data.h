@@ -20,12 +20,12 @@ void change_somehow(Buffer& data, std::mt19937_64& random, std::size_t size_max)
 
 // A Source over bytes that outlive it.
 class BufferSource final : public Source {
- public:
+public:
   explicit BufferSource(Bytes data) : data_(data) {}
   std::uint64_t size() const override { return data_.size(); }
   Result<std::size_t> read_at(std::uint64_t offset, MutableBytes out) const override;
 
- private:
+private:
   Bytes data_;
 };
 

@@ -13,13 +13,16 @@ struct Standing {
 };
 
 // The state must be one from `low` to `high`; says which.
-std::size_t expect_state(FileSystem& fs, const std::vector<HistoryState>& states, std::size_t low, std::size_t high, bool thorough) {
+std::size_t expect_state(FileSystem& fs, const std::vector<HistoryState>& states, std::size_t low, std::size_t high,
+                         bool thorough) {
   high = std::min(high, states.size() - 1);
   const HistoryState seen = look_at(fs, thorough);
   // A step may change nothing that shows (a collection for later): the earliest that fits, so it is done again.
   for (std::size_t i = low; i <= high; ++i)
     if (seen == states[i]) return i;
-  ADD_FAILURE() << "the history shows\n" << seen.text() << "but should show the state after " << low << " to " << high << " steps:\n" << states[low].text();
+  ADD_FAILURE() << "the history shows\n"
+                << seen.text() << "but should show the state after " << low << " to " << high << " steps:\n"
+                << states[low].text();
   return low;
 }
 
@@ -34,7 +37,8 @@ void advance(const Scenario& scenario, FaultyFileSystem& machine, Standing& at, 
 }
 
 // Runs what is left to the end on this machine; the end must be the same as ever, and stay.
-void finish_scenario(const Scenario& scenario, FaultyFileSystem& machine, const std::vector<HistoryState>& states, Standing at) {
+void finish_scenario(const Scenario& scenario, FaultyFileSystem& machine, const std::vector<HistoryState>& states,
+                     Standing at) {
   std::optional<Error> error;
   advance(scenario, machine, at, &error);
   ASSERT_FALSE(error) << "step " << at.seen << ": " << error->message();
@@ -50,10 +54,10 @@ struct Case {
 };
 
 class CrashTest : public ::testing::TestWithParam<Case> {
- protected:
+protected:
   // The first crash after `first_stop` changes, a second at a random later one, then to the end.
-  void crash_twice(const Scenario& scenario, FaultyFileSystem& prepared, const std::vector<HistoryState>& states, std::uint64_t changes,
-                   std::uint64_t first_stop, FaultyFileSystem::Stop how, std::uint64_t seed) {
+  void crash_twice(const Scenario& scenario, FaultyFileSystem& prepared, const std::vector<HistoryState>& states,
+                   std::uint64_t changes, std::uint64_t first_stop, FaultyFileSystem::Stop how, std::uint64_t seed) {
     std::mt19937_64 random(seed * 1000 + first_stop);
     auto machine = prepared.power_cut(random());
     Standing at;
@@ -63,8 +67,10 @@ class CrashTest : public ::testing::TestWithParam<Case> {
       machine->stop_after(stop, how);
       advance(scenario, *machine, at);
       const bool kill = how == FaultyFileSystem::Stop::killed && (round == 0 || random() % 2 == 0);
-      if (kill) machine->kill();
-      else machine = machine->power_cut(random());
+      if (kill)
+        machine->kill();
+      else
+        machine = machine->power_cut(random());
       // A power cut also takes what was seen but never acknowledged.
       at.seen = expect_state(*machine, states, kill ? at.seen : at.durable, at.seen + 1, round == 0);
       if (!kill) at.durable = at.seen;
@@ -87,7 +93,8 @@ TEST_P(CrashTest, AtEveryChange) {
     options.seed = seed;
     const auto prepared = prepared_machine(scenario, options);
     ASSERT_GT(changes, 0u);
-    for (std::uint64_t stop = 0; stop <= changes && !HasFailure(); stop += large ? 2 : 1) crash_twice(scenario, *prepared, states, changes, stop, how, seed);
+    for (std::uint64_t stop = 0; stop <= changes && !HasFailure(); stop += large ? 2 : 1)
+      crash_twice(scenario, *prepared, states, changes, stop, how, seed);
     if (HasFailure()) return;
   }
 }
@@ -100,7 +107,8 @@ std::vector<Case> all_cases() {
 }
 
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
-  std::string name = all_scenarios(1)[info.param.scenario].name + (info.param.how == FaultyFileSystem::Stop::power ? " power" : " killed");
+  std::string name = all_scenarios(1)[info.param.scenario].name +
+                     (info.param.how == FaultyFileSystem::Stop::power ? " power" : " killed");
   std::replace(name.begin(), name.end(), ' ', '_');
   return name;
 }

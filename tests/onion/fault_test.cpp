@@ -12,9 +12,10 @@ namespace {
 
 using Call = FaultyFileSystem::Call;
 
-constexpr std::array<Call, FaultyFileSystem::calls> all_calls = {Call::open,   Call::write,  Call::truncate,      Call::sync,
-                                                                 Call::rename, Call::remove, Call::sync_directory};
-constexpr std::array<const char*, FaultyFileSystem::calls> call_names = {"open", "write", "truncate", "sync", "rename", "remove", "sync_directory"};
+constexpr std::array<Call, FaultyFileSystem::calls> all_calls = {
+    Call::open, Call::write, Call::truncate, Call::sync, Call::rename, Call::remove, Call::sync_directory};
+constexpr std::array<const char*, FaultyFileSystem::calls> call_names = {"open",   "write",  "truncate",      "sync",
+                                                                         "rename", "remove", "sync_directory"};
 
 int error_of(Call call, std::uint64_t seed) {
   if (call == Call::write) return seed % 2 ? ENOSPC : EIO;
@@ -27,7 +28,8 @@ std::uint64_t size_of(const FaultyFileSystem& machine) {
 }
 
 // Runs the steps from `at` to the end, which must be the usual one and durable.
-void finish(const Scenario& scenario, FaultyFileSystem& machine, World& world, const std::vector<HistoryState>& states, std::size_t at) {
+void finish(const Scenario& scenario, FaultyFileSystem& machine, World& world, const std::vector<HistoryState>& states,
+            std::size_t at) {
   const Progressed run = run_steps(scenario, world, at);
   ASSERT_FALSE(run.error) << "step " << run.done << ": " << run.error->message();
   EXPECT_EQ(look_at(machine).text(), states.back().text());
@@ -35,8 +37,8 @@ void finish(const Scenario& scenario, FaultyFileSystem& machine, World& world, c
 }
 
 // One failing call somewhere in the scenario. False when there is no such call any more.
-bool fail_once(const Scenario& scenario, const FaultyFileSystem& prepared, const std::vector<HistoryState>& states, Call call, std::uint64_t nth,
-               std::uint64_t seed) {
+bool fail_once(const Scenario& scenario, const FaultyFileSystem& prepared, const std::vector<HistoryState>& states,
+               Call call, std::uint64_t nth, std::uint64_t seed) {
   auto machine = prepared.power_cut(seed);
   machine->fail_call(call, nth, error_of(call, seed));
   World world(*machine);
@@ -92,7 +94,8 @@ TEST_P(FaultTest, EachCallFailsOnce) {
     const auto prepared = prepared_machine(scenario, options);
     for (const Call call : all_calls)
       for (std::uint64_t nth = 1; !HasFailure(); ++nth) {
-        SCOPED_TRACE("seed " + std::to_string(seed) + ", " + call_names[static_cast<std::size_t>(call)] + " number " + std::to_string(nth));
+        SCOPED_TRACE("seed " + std::to_string(seed) + ", " + call_names[static_cast<std::size_t>(call)] + " number " +
+                     std::to_string(nth));
         if (!fail_once(scenario, *prepared, states, call, nth, seed * 100 + nth)) break;
       }
   }
@@ -106,7 +109,8 @@ TEST_P(FaultTest, FullDisk) {
     const auto prepared = prepared_machine(scenario);
     std::mt19937_64 random(seed);
     std::size_t failures = 0;
-    for (std::uint64_t room = 0; room < 20'000'000 && !HasFailure(); room = room * (large ? 9 : 5) / 3 + 1 + random() % 50) {
+    for (std::uint64_t room = 0; room < 20'000'000 && !HasFailure();
+         room = room * (large ? 9 : 5) / 3 + 1 + random() % 50) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", room for " + std::to_string(room));
       auto machine = prepared->power_cut(seed);
       machine->set_capacity(machine->used() + room);
@@ -241,7 +245,9 @@ TEST(OnionFaults, MendingAndGivingUpDoesNotHideTheNextCommit) {
   Cancel cancel;
   CommitOptions options;
   options.cancel = &cancel;
-  options.progress = [&](const Progress& p) { if (p.done > (7u << 20)) cancel.request(); };
+  options.progress = [&](const Progress& p) {
+    if (p.done > (7u << 20)) cancel.request();
+  };
   const auto given_up = patient.commit_scan(BufferSource(large), options);
   ASSERT_EQ(given_up.error().kind(), ErrorKind::cancelled);
   EXPECT_EQ(size_of(machine), size);
@@ -321,7 +327,7 @@ TEST(OnionFaults, SyncedStagedChunksSurvive) {
 // --- damage ----------------------------------------------------------------------------------------
 
 class DamageTest : public ::testing::Test {
- protected:
+protected:
   // `commits` revisions, the last `beyond` of them after the last checkpoint. A handle that is closed acknowledges
   // them; one that is killed does not.
   void build(int commits, int beyond, bool killed = false) {
@@ -347,7 +353,8 @@ class DamageTest : public ::testing::Test {
       return true;
     }
     auto& o = const_cast<Onion&>(*onion);
-    EXPECT_GE(o.revision_count() + (at < torn_from_ ? 0 : 1), state_.revisions.size()) << "history got shorter without a word, byte " << at;
+    EXPECT_GE(o.revision_count() + (at < torn_from_ ? 0 : 1), state_.revisions.size())
+        << "history got shorter without a word, byte " << at;
     const auto report = o.verify({.deep = true});
     return !report || !report->damage.empty() || o.revision_count() < state_.revisions.size();
   }
@@ -416,7 +423,8 @@ TEST_F(DamageTest, Superblocks) {
 TEST_F(DamageTest, ShorterFile) {
   build(6, 3, true);
   const Buffer whole = *machine_.contents(onion_path);
-  const std::uint64_t acknowledged = onion::read_superblock(*machine_.open(onion_path, OpenMode::read).value())->acknowledged;
+  const std::uint64_t acknowledged =
+      onion::read_superblock(*machine_.open(onion_path, OpenMode::read).value())->acknowledged;
   ASSERT_LT(acknowledged, whole.size());
   for (std::uint64_t size = 0; size < whole.size(); size += 97) {
     FaultyFileSystem other;

@@ -17,7 +17,7 @@ namespace {
 
 // A file to write runs to.
 class RunFile {
- public:
+public:
   RunFile() {
     auto file = fs_->open("x", OpenMode::create_new).value();
     EXPECT_TRUE(file->write_at(0, Buffer(records_begin)));
@@ -42,13 +42,14 @@ class RunFile {
   }
   std::uint64_t end() const { return end_; }
 
- private:
+private:
   std::unique_ptr<FileSystem> fs_ = make_memory_file_system();
   std::unique_ptr<Store> store_;
   std::uint64_t end_ = records_begin, group_ = 0;
 };
 
-std::optional<std::uint64_t> find(const ChunkIndex& index, const RunFile& file, std::uint64_t key, std::uint64_t wanted) {
+std::optional<std::uint64_t> find(const ChunkIndex& index, const RunFile& file, std::uint64_t key,
+                                  std::uint64_t wanted) {
   return index.find(file.store(), key, [&](std::uint64_t offset) { return offset == wanted; });
 }
 
@@ -135,7 +136,8 @@ TEST(ChunkIndex, MillionsOfEntries) {
   index = ChunkIndex();
   index.reset(runs);
   index.load(file.store());
-  for (std::uint64_t i = 0; i < count; i += 173) ASSERT_EQ(find(index, file, key_of(i), 8 * (i + 2000)), std::optional(8 * (i + 2000))) << i;
+  for (std::uint64_t i = 0; i < count; i += 173)
+    ASSERT_EQ(find(index, file, key_of(i), 8 * (i + 2000)), std::optional(8 * (i + 2000))) << i;
   for (std::uint64_t i = 1; i < 3000; ++i) EXPECT_EQ(find(index, file, key_of(i) + 1, 0), std::nullopt);
 }
 
@@ -158,7 +160,8 @@ TEST(ChunkIndex, DamagedRuns) {
     ChunkIndex other;
     other.reset(runs);
     std::size_t found = 0;
-    for (std::size_t i = 0; i < keys.size(); i += 7) found += find(other, file, keys[i], records_begin + 8 * (i + 1)).has_value();
+    for (std::size_t i = 0; i < keys.size(); i += 7)
+      found += find(other, file, keys[i], records_begin + 8 * (i + 1)).has_value();
     EXPECT_LE(found, keys.size() / 7 + 1);
     file.flip(at, mask);
   }
@@ -187,7 +190,8 @@ TEST(HintMap, LastValueOfAKey) {
 RevisionRow row_of(std::uint64_t number) {
   RevisionRow row;
   row.summary.number = number;
-  for (std::size_t i = 0; i < 8; ++i) row.summary.id.bytes[i] = static_cast<std::byte>(number * 0x9e3779b97f4a7c15u >> (8 * i));
+  for (std::size_t i = 0; i < 8; ++i)
+    row.summary.id.bytes[i] = static_cast<std::byte>(number * 0x9e3779b97f4a7c15u >> (8 * i));
   row.summary.generation = number;
   row.summary.size = number * 100;
   if (number > 1) row.summary.first_parent = number - 1;
@@ -255,7 +259,8 @@ TEST(RevisionTable, DamagedRuns) {
     EXPECT_EQ(other.size(), 0u);
     file.flip(at, std::byte{4});
   }
-  for (auto claim : {RunLocation{runs[0].offset, 19}, RunLocation{runs[0].offset, ~0ull / revision_row_size + 21}, RunLocation{8, 20}, RunLocation{~0ull - 7, 20}}) {
+  for (auto claim : {RunLocation{runs[0].offset, 19}, RunLocation{runs[0].offset, ~0ull / revision_row_size + 21},
+                     RunLocation{8, 20}, RunLocation{~0ull - 7, 20}}) {
     RevisionTable other;
     other.reset({claim});
     EXPECT_EQ(other.load(file.store()).error().kind(), ErrorKind::corrupt);
@@ -333,7 +338,9 @@ TEST(Staging, FlippedBytesEndTheFileThere) {
     ASSERT_TRUE(file->write_at(0, bad));
     auto staging = Staging::open(*fs, "s", ~0ull);
     ASSERT_TRUE(staging);
-    const auto first_bad = at < 8 ? std::size_t{0} : static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), at) - ends.begin());
+    const auto first_bad =
+        at < 8 ? std::size_t{0}
+               : static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), at) - ends.begin());
     EXPECT_EQ(staging->count(), first_bad) << at;
   }
 }

@@ -1,4 +1,5 @@
-// onion_driver - a process to kill, to trace and to make fail: it works on one onion and writes down what was acknowledged.
+// onion_driver - a process to kill, to trace and to make fail: it works on one onion and writes down what was
+// acknowledged.
 //
 //   onion_driver create ONION
 //   onion_driver commit ONION RECORD SEED COUNT    described writes; each id goes to RECORD once the call returned
@@ -36,7 +37,8 @@ CommitOptions options_of(std::uint64_t seed) {
 // One line, one write: a kill leaves a whole line or none.
 Status write_down(int fd, const RevisionId& id) {
   const std::string line = to_hex(id) + "\n";
-  if (::write(fd, line.data(), line.size()) != static_cast<ssize_t>(line.size())) return fail(ErrorKind::io, "the record");
+  if (::write(fd, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+    return fail(ErrorKind::io, "the record");
   return {};
 }
 
@@ -71,7 +73,9 @@ Status work(const Job& job) {
       if (policy.defer) PEEL_CHECK(onion.flush(), "");
     }
     if (job.kind == "refs") {
-      RefChange tag{RefKind::tag, "t" + std::to_string(job.seed) + "-" + std::to_string(i), RevisionId{}, result.revision.id, "note", "test"};
+      RefChange tag{RefKind::tag, "t" + std::to_string(job.seed) + "-" + std::to_string(i),
+                    RevisionId{}, result.revision.id,
+                    "note",       "test"};
       PEEL_CHECK(onion.update_refs({&tag, 1}), "");
     }
   }
@@ -82,7 +86,8 @@ Status work(const Job& job) {
 
 int main(int argc, char** argv) {
   if (argc < 3 || (std::string(argv[1]) != "create" && argc < 6)) return 2;
-  Job job{argv[1], argv[2], argc > 3 ? argv[3] : "", argc > 4 ? std::strtoull(argv[4], nullptr, 10) : 0, argc > 5 ? std::strtoull(argv[5], nullptr, 10) : 0};
+  Job job{argv[1], argv[2], argc > 3 ? argv[3] : "", argc > 4 ? std::strtoull(argv[4], nullptr, 10) : 0,
+          argc > 5 ? std::strtoull(argv[5], nullptr, 10) : 0};
   const Status done = work(job);
   if (done) return 0;
   std::fprintf(stderr, "%s\n", done.error().message().c_str());

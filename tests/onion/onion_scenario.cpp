@@ -66,7 +66,8 @@ Status import_step(World& world) {
     PEEL_CHECK(importer.sync_staged(), "");
     PEEL_CHECK(importer.add_revision(std::move(layer)), "");
   }
-  RefChange head{RefKind::branch, "theirs", std::nullopt, from.ref(RefKind::branch, "theirs")->target, std::nullopt, "fetch"};
+  RefChange head{RefKind::branch, "theirs", std::nullopt, from.ref(RefKind::branch, "theirs")->target,
+                 std::nullopt,    "fetch"};
   return importer.finish({&head, 1});
 }
 
@@ -138,9 +139,11 @@ void leave_torn_tail(World& world, std::uint64_t seed) {
 std::string HistoryState::text() const {
   if (!exists) return "no file\n";
   std::string out;
-  for (const auto& r : revisions) out += "@" + std::to_string(r.number) + " " + short_hex(r.id) + " " + short_hex(r.content) + "\n";
+  for (const auto& r : revisions)
+    out += "@" + std::to_string(r.number) + " " + short_hex(r.id) + " " + short_hex(r.content) + "\n";
   for (const auto& [key, value] : refs)
-    out += "ref " + std::to_string(static_cast<int>(key.first)) + " " + key.second + " " + short_hex(value.first) + " '" + value.second + "'\n";
+    out += "ref " + std::to_string(static_cast<int>(key.first)) + " " + key.second + " " + short_hex(value.first) +
+           " '" + value.second + "'\n";
   return out;
 }
 
@@ -233,30 +236,44 @@ std::vector<Scenario> all_scenarios(std::uint64_t seed) {
   const auto history = [seed](int commits) { return [=](World& world) { prepare_history(world, seed, commits); }; };
   std::vector<Scenario> all;
   all.push_back({"create", {}, {create_onion, random_scan_step(seed, 20'000, "first")}});
-  all.push_back({"commits", history(2),
-                 {random_scan_step(seed + 1, 40'000, "scan"), commit_writes_step(seed, "writes"), commit_writes_step(seed + 1, "more writes"),
-                  commit_scan_step(sample(seed + 2, 9'000), "side", "side")}});
-  all.push_back({"processes", history(2),
-                 {commit_writes_step(seed, "a"), by_another_process(commit_writes_step(seed + 1, "b")), by_another_process(commit_writes_step(seed + 2, "c"))}});
-  all.push_back({"checkpoint", history(62),
-                 {commit_writes_step(seed, "before"), commit_writes_step(seed + 1, "with"), commit_writes_step(seed + 2, "after"), flush_step,
-                  commit_writes_step(seed + 3, "after flush")}});
-  all.push_back({"refs", history(3),
-                 {ref_step(RefKind::branch, "other", "@2"), ref_step(RefKind::tag, "v1", "@1", "a note"), ref_step(RefKind::setting, "key", "", "value"),
-                  ref_step(RefKind::branch, "other", "")}});
+  all.push_back(
+      {"commits",
+       history(2),
+       {random_scan_step(seed + 1, 40'000, "scan"), commit_writes_step(seed, "writes"),
+        commit_writes_step(seed + 1, "more writes"), commit_scan_step(sample(seed + 2, 9'000), "side", "side")}});
+  all.push_back({"processes",
+                 history(2),
+                 {commit_writes_step(seed, "a"), by_another_process(commit_writes_step(seed + 1, "b")),
+                  by_another_process(commit_writes_step(seed + 2, "c"))}});
+  all.push_back({"checkpoint",
+                 history(62),
+                 {commit_writes_step(seed, "before"), commit_writes_step(seed + 1, "with"),
+                  commit_writes_step(seed + 2, "after"), flush_step, commit_writes_step(seed + 3, "after flush")}});
+  all.push_back({"refs",
+                 history(3),
+                 {ref_step(RefKind::branch, "other", "@2"), ref_step(RefKind::tag, "v1", "@1", "a note"),
+                  ref_step(RefKind::setting, "key", "", "value"), ref_step(RefKind::branch, "other", "")}});
   all.push_back({"gc", history(6), {gc_step(2, false), commit_writes_step(seed, "after gc")}});
   all.push_back({"deferred gc", history(6), {gc_step(3, true), flush_step, commit_writes_step(seed, "after gc")}});
-  all.push_back({"gc of another process", history(4), {commit_writes_step(seed, "before"), [](World& world) -> Status {
-                   World other(*world.fs);
-                   return gc_step(2, false)(other);
-                 }, commit_writes_step(seed + 1, "after gc")}});
+  all.push_back({"gc of another process",
+                 history(4),
+                 {commit_writes_step(seed, "before"),
+                  [](World& world) -> Status {
+                    World other(*world.fs);
+                    return gc_step(2, false)(other);
+                  },
+                  commit_writes_step(seed + 1, "after gc")}});
   all.push_back({"import", history(2), {import_step, commit_writes_step(seed, "after import")}});
-  all.push_back({"recovery", [=](World& world) {
+  all.push_back({"recovery",
+                 [=](World& world) {
                    prepare_history(world, seed, 3);
                    leave_torn_tail(world, seed);
                  },
-                 {commit_writes_step(seed, "over the torn one"), random_scan_step(seed + 3, 50'000, "next"), commit_writes_step(seed + 1, "last")}});
-  all.push_back({"large", history(1), {random_scan_step(seed + 4, 8'600'000, "several writes"), commit_writes_step(seed, "small")}});
+                 {commit_writes_step(seed, "over the torn one"), random_scan_step(seed + 3, 50'000, "next"),
+                  commit_writes_step(seed + 1, "last")}});
+  all.push_back({"large",
+                 history(1),
+                 {random_scan_step(seed + 4, 8'600'000, "several writes"), commit_writes_step(seed, "small")}});
   return all;
 }
 

@@ -65,10 +65,11 @@ Step commit_scan_step(Buffer content, std::string note, std::string branch = {})
 Step commit_writes_step(std::uint64_t seed, std::string note);
 
 // A machine as `scenario.prepare` leaves it, everything on the disk.
-std::unique_ptr<FaultyFileSystem> prepared_machine(const Scenario& scenario, const FaultyFileSystem::Options& options = {});
+std::unique_ptr<FaultyFileSystem> prepared_machine(const Scenario& scenario,
+                                                   const FaultyFileSystem::Options& options = {});
 
 struct Progressed {
-  std::size_t done = 0;    // steps that returned success
+  std::size_t done = 0;  // steps that returned success
   std::optional<Error> error;
 };
 // Steps from `first` on until one fails.

@@ -23,7 +23,7 @@ namespace {
 
 // A folder that goes with the test.
 class ProcessTest : public ::testing::Test {
- protected:
+protected:
   ProcessTest() {
     std::string pattern = (fs::temp_directory_path() / "peel-process-XXXXXX").string();
     EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
@@ -58,7 +58,8 @@ class ProcessTest : public ::testing::Test {
   }
   static int wait_for(pid_t pid) {
     int status = 0;
-    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   int run(std::vector<std::string> arguments) const { return wait_for(start(std::move(arguments), path("output"))); }
@@ -89,7 +90,8 @@ class ProcessTest : public ::testing::Test {
   }
 
   void expect_all_there(const std::vector<std::string>& ids, const std::set<std::string>& there) const {
-    for (const auto& id : ids) EXPECT_TRUE(there.count(id)) << "acknowledged revision " << id.substr(0, 12) << " is gone";
+    for (const auto& id : ids)
+      EXPECT_TRUE(there.count(id)) << "acknowledged revision " << id.substr(0, 12) << " is gone";
   }
 
   fs::path folder_;
@@ -219,9 +221,11 @@ TEST_F(ProcessTest, KilledAtAnyMoment) {
   std::mt19937_64 random(11);
   std::size_t more_than_told = 0;
   for (int round = 0; round < 30 && !HasFailure(); ++round) {
-    const std::string kind = std::array<const char*, 4>{"commit", "gc", "scan", "refs"}[static_cast<std::size_t>(round) % 4];
+    const std::string kind =
+        std::array<const char*, 4>{"commit", "gc", "scan", "refs"}[static_cast<std::size_t>(round) % 4];
     SCOPED_TRACE("round " + std::to_string(round) + " " + kind);
-    const pid_t child = start({driver(), kind, onion_, path("record"), std::to_string(round), "1000000"}, path("output"));
+    const pid_t child =
+        start({driver(), kind, onion_, path("record"), std::to_string(round), "1000000"}, path("output"));
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 150'000));
     ASSERT_EQ(::kill(child, SIGKILL), 0);
     ASSERT_EQ(wait_for(child), 128 + SIGKILL) << output();
@@ -248,7 +252,8 @@ bool strace_works(const std::string& log) {
 }
 
 TEST_F(ProcessTest, FailingSystemCalls) {
-  if (!strace_works(path("trace"))) GTEST_SKIP() << "strace is missing or may not trace: failing system calls are NOT tested";
+  if (!strace_works(path("trace")))
+    GTEST_SKIP() << "strace is missing or may not trace: failing system calls are NOT tested";
   ASSERT_EQ(run({driver(), "create", onion_}), 0) << output();
   ASSERT_EQ(run({driver(), "commit", onion_, path("record"), "1", "3"}), 0) << output();
   struct Injection {
@@ -256,23 +261,31 @@ TEST_F(ProcessTest, FailingSystemCalls) {
     int most;
   };
   const auto failing = [&](const Injection& i, int when) {
-    return std::vector<std::string>{"strace", "-f", "-o", path("trace"), "-e", std::string("trace=") + i.call, "-e",
-                                    std::string("inject=") + i.call + ":error=" + i.error + ":when=" + std::to_string(when)};
+    return std::vector<std::string>{
+        "strace", "-f",
+        "-o",     path("trace"),
+        "-e",     std::string("trace=") + i.call,
+        "-e",     std::string("inject=") + i.call + ":error=" + i.error + ":when=" + std::to_string(when)};
   };
   int failures = 0;
-  for (const Injection& i : {Injection{"pwrite64", "ENOSPC", "commit", 4}, Injection{"pwrite64", "EIO", "scan", 4}, Injection{"fdatasync", "EIO", "commit", 4},
-                             Injection{"fdatasync", "ENOSPC", "gc", 5}, Injection{"rename", "EIO", "gc", 2}, Injection{"fsync", "EIO", "gc", 2},
+  for (const Injection& i : {Injection{"pwrite64", "ENOSPC", "commit", 4}, Injection{"pwrite64", "EIO", "scan", 4},
+                             Injection{"fdatasync", "EIO", "commit", 4}, Injection{"fdatasync", "ENOSPC", "gc", 5},
+                             Injection{"rename", "EIO", "gc", 2}, Injection{"fsync", "EIO", "gc", 2},
                              Injection{"pwrite64", "ENOSPC", "gc", 7}})
     for (int when = 1; when <= i.most; ++when) {
-      SCOPED_TRACE(std::string(i.kind) + " with " + i.call + " number " + std::to_string(when) + " failing with " + i.error);
+      SCOPED_TRACE(std::string(i.kind) + " with " + i.call + " number " + std::to_string(when) + " failing with " +
+                   i.error);
       auto arguments = failing(i, when);
-      for (const std::string& a : {driver(), std::string(i.kind), onion_, path("record"), std::to_string(when), std::string("2")}) arguments.push_back(a);
+      for (const std::string& a :
+           {driver(), std::string(i.kind), onion_, path("record"), std::to_string(when), std::string("2")})
+        arguments.push_back(a);
       const int code = run(arguments);
       EXPECT_TRUE(code == 0 || code == exit_code(ErrorKind::io)) << code << output();
       failures += code != 0;
       expect_all_there(recorded(path("record")), checked_ids());
       ASSERT_EQ(run({driver(), "commit", onion_, path("record"), std::to_string(100 + when), "1"}), 0) << output();
-      EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 4) << "left behind: a temporary file";
+      EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 4)
+          << "left behind: a temporary file";
     }
   EXPECT_GE(failures, 15) << "hardly anything failed: nothing was tested";
   // A creation whose rename fails leaves nothing.

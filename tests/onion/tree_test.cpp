@@ -66,7 +66,8 @@ TEST(Node, ReplaceSlicesAgainstBytes) {
         if (i == 0) continue;
         const Slice &a = node.slices[i - 1], &b = node.slices[i];
         ASSERT_LE(a.end(), b.start);
-        ASSERT_FALSE(a.chunk == b.chunk && a.end() == b.start && a.chunk_offset + a.length == b.chunk_offset) << "not joined";
+        ASSERT_FALSE(a.chunk == b.chunk && a.end() == b.start && a.chunk_offset + a.length == b.chunk_offset)
+            << "not joined";
       }
     }
   }
@@ -83,11 +84,14 @@ TEST(Node, DigestsFollowAnyChanges) {
         changed = static_cast<std::uint16_t>(changed | 1u << i);
         Digest d;
         d.bytes[0] = static_cast<std::byte>(random());
-        if (random() % 3 == 0) node.clear_child(i);
-        else node.set_child(i, 8192, d);
+        if (random() % 3 == 0)
+          node.clear_child(i);
+        else
+          node.set_child(i, 8192, d);
       }
       node.update_digests(changed);
-      for (unsigned i = 1; i < 16; ++i) ASSERT_EQ(node.digest[i], codec::parent_digest(node.digest[2 * i], node.digest[2 * i + 1]));
+      for (unsigned i = 1; i < 16; ++i)
+        ASSERT_EQ(node.digest[i], codec::parent_digest(node.digest[2 * i], node.digest[2 * i + 1]));
     }
   }
 }
@@ -105,13 +109,15 @@ Digest model_digest(const Pages& pages, unsigned page_height, unsigned height, s
   const unsigned above = height - page_height;
   const std::uint64_t first = index << above;
   const auto from = pages.lower_bound(first);
-  if (from == pages.end() || (above < 64 && from->first - first >= std::uint64_t{1} << above)) return codec::zero_subtree(height);
+  if (from == pages.end() || (above < 64 && from->first - first >= std::uint64_t{1} << above))
+    return codec::zero_subtree(height);
   if (above == 0) return from->second.digest;
-  return codec::parent_digest(model_digest(pages, page_height, height - 1, 2 * index), model_digest(pages, page_height, height - 1, 2 * index + 1));
+  return codec::parent_digest(model_digest(pages, page_height, height - 1, 2 * index),
+                              model_digest(pages, page_height, height - 1, 2 * index + 1));
 }
 
 class TreeModel {
- public:
+public:
   explicit TreeModel(unsigned page_log2) : tree_{0, 0, page_log2} {
     auto file = fs_->open("x", OpenMode::create_new).value();
     EXPECT_TRUE(file->write_at(0, Buffer(records_begin)));
@@ -127,7 +133,8 @@ class TreeModel {
     const std::uint64_t count = page_count(new_size);
     const bool cut = new_size < tree_.size;
     // The page that holds the new end must be written anew when the file shrinks into it.
-    const std::optional<std::uint64_t> last = cut && new_size % tree_.page_size() != 0 ? std::optional(count - 1) : std::nullopt;
+    const std::optional<std::uint64_t> last =
+        cut && new_size % tree_.page_size() != 0 ? std::optional(count - 1) : std::nullopt;
     for (std::uint64_t page = 0; count > 0 && page < count;) {
       page += step(random, count);
       if (last && page >= *last) page = *last;
@@ -193,13 +200,14 @@ class TreeModel {
     ASSERT_TRUE(writer.close());
     end_ = writer.offset();
     const unsigned top = codec::content_height(tree_.size);
-    const auto before = DigestCursor(*store_, tree_).digest(top, 0), after = DigestCursor(*store_, *coarse).digest(top, 0);
+    const auto before = DigestCursor(*store_, tree_).digest(top, 0),
+               after = DigestCursor(*store_, *coarse).digest(top, 0);
     ASSERT_TRUE(before && after);
     ASSERT_EQ(*before, *after);
     EXPECT_TRUE(joined_slices(tree_) == joined_slices(*coarse));
   }
 
- private:
+private:
   static bool HasFatal() { return ::testing::Test::HasFatalFailure(); }
 
   // Where each slice of a tree is; one cut by a leaf border is one again.
@@ -210,7 +218,8 @@ class TreeModel {
       if (!s) return {};
       if (!out.empty()) {
         auto& [before_at, before] = out.back();
-        if (before.chunk == s->chunk && before_at + before.length == at && before.chunk_offset + before.length == s->chunk_offset) {
+        if (before.chunk == s->chunk && before_at + before.length == at &&
+            before.chunk_offset + before.length == s->chunk_offset) {
           before.length += s->length;
           return {};
         }
@@ -244,8 +253,10 @@ class TreeModel {
     const auto it = pages_.find(page);
     ASSERT_EQ(*before, it == pages_.end() ? codec::zero_subtree(tree_.page_height()) : it->second.digest);
     ASSERT_TRUE(editor.set_page(page, p.digest, p.slices));
-    if (p.digest == codec::zero_subtree(tree_.page_height())) pages_.erase(page);
-    else pages_[page] = std::move(p);
+    if (p.digest == codec::zero_subtree(tree_.page_height()))
+      pages_.erase(page);
+    else
+      pages_[page] = std::move(p);
   }
 
   void check_slices(LeafCursor& cursor, std::mt19937_64& random) const {
@@ -254,22 +265,27 @@ class TreeModel {
     for (int i = 0; i < 8; ++i) {
       auto it = pages_.lower_bound(random() % std::max<std::uint64_t>(1, page_count(tree_.size)));
       const std::uint64_t near = it == pages_.end() ? random() % tree_.size : it->first << tree_.page_log2;
-      const std::uint64_t begin = near - std::min(near, random() % 9000), end = std::min(tree_.size, near + random() % 9000);
+      const std::uint64_t begin = near - std::min(near, random() % 9000),
+                          end = std::min(tree_.size, near + random() % 9000);
       if (begin >= end) continue;
       std::vector<Origin> got(end - begin), want(end - begin);
       std::uint64_t at = begin;
-      ASSERT_TRUE(visit_slices(cursor, begin, end - begin, [&](std::uint64_t offset, std::uint64_t length, const Slice* s) -> Status {
-        EXPECT_EQ(offset, at);
-        at += length;
-        for (std::uint64_t k = 0; s && k < length; ++k) got.at(offset - begin + k) = {s->chunk, static_cast<std::uint32_t>(s->chunk_offset + k)};
-        return {};
-      }));
+      ASSERT_TRUE(visit_slices(
+          cursor, begin, end - begin, [&](std::uint64_t offset, std::uint64_t length, const Slice* s) -> Status {
+            EXPECT_EQ(offset, at);
+            at += length;
+            for (std::uint64_t k = 0; s && k < length; ++k)
+              got.at(offset - begin + k) = {s->chunk, static_cast<std::uint32_t>(s->chunk_offset + k)};
+            return {};
+          }));
       ASSERT_EQ(at, end);
-      for (auto page = pages_.lower_bound(begin >> tree_.page_log2); page != pages_.end() && page->first << tree_.page_log2 < end; ++page)
+      for (auto page = pages_.lower_bound(begin >> tree_.page_log2);
+           page != pages_.end() && page->first << tree_.page_log2 < end; ++page)
         for (const Slice& s : page->second.slices)
           for (std::uint64_t k = 0; k < s.length; ++k) {
             const std::uint64_t byte = (page->first << tree_.page_log2) + s.start + k;
-            if (byte >= begin && byte < end) want[byte - begin] = {s.chunk, static_cast<std::uint32_t>(s.chunk_offset + k)};
+            if (byte >= begin && byte < end)
+              want[byte - begin] = {s.chunk, static_cast<std::uint32_t>(s.chunk_offset + k)};
           }
       ASSERT_TRUE(got == want) << begin << " to " << end;
     }
@@ -284,10 +300,14 @@ class TreeModel {
 
 std::uint64_t random_size(std::mt19937_64& random, std::uint64_t largest) {
   switch (random() % 6) {
-    case 0: return random() % 70'000;
-    case 1: return 0;
-    case 2: return (random() % (largest >> 16) + 1) << 16;  // ends on a border
-    default: return random() % largest;
+    case 0:
+      return random() % 70'000;
+    case 1:
+      return 0;
+    case 2:
+      return (random() % (largest >> 16) + 1) << 16;  // ends on a border
+    default:
+      return random() % largest;
   }
 }
 
@@ -361,17 +381,21 @@ TEST(TreeEditor, DiffFindsThePagesThatDiffer) {
     if (HasFatalFailure()) return;
     const auto ranges = diff_trees(model.store(), before, model.tree());
     ASSERT_TRUE(ranges);
-    const std::uint64_t shorter = std::min(before.size, model.tree().size), longer = std::max(before.size, model.tree().size);
+    const std::uint64_t shorter = std::min(before.size, model.tree().size),
+                        longer = std::max(before.size, model.tree().size);
     const auto inside = [&](std::uint64_t byte) {
-      return std::any_of(ranges->begin(), ranges->end(), [&](const Range& r) { return byte >= r.offset && byte - r.offset < r.length; });
+      return std::any_of(ranges->begin(), ranges->end(),
+                         [&](const Range& r) { return byte >= r.offset && byte - r.offset < r.length; });
     };
-    for (std::size_t i = 1; i < ranges->size(); ++i) ASSERT_GT((*ranges)[i].offset, (*ranges)[i - 1].offset + (*ranges)[i - 1].length);
+    for (std::size_t i = 1; i < ranges->size(); ++i)
+      ASSERT_GT((*ranges)[i].offset, (*ranges)[i - 1].offset + (*ranges)[i - 1].length);
     for (const auto* pages : {&pages_before, &model.pages()})
       for (const auto& [page, what] : *pages) {
         const std::uint64_t at = page << 12;
         if (at >= shorter) continue;
         const auto a = pages_before.find(page), b = model.pages().find(page);
-        const bool differs = a == pages_before.end() || b == model.pages().end() || a->second.digest != b->second.digest;
+        const bool differs =
+            a == pages_before.end() || b == model.pages().end() || a->second.digest != b->second.digest;
         ASSERT_EQ(inside(at), differs) << page;
       }
     if (longer > shorter) {
