@@ -9,7 +9,8 @@
 // Errors     start: io (address in use, root unreadable), not_found, usage.
 // Threads    One thread per connection, at most `connections_max`. run() blocks its caller; address() and
 //            stats() may be called from any thread. The log callback is serialised by the hub.
-// Memory     Per connection: one chunk, 8 MiB of layers, and what Importer states.
+// Memory     Per connection: one chunk, 12 MiB of layers under way, one layer (72 bytes a piece), and what
+//            Importer states; received layers of all pushes together within layer_memory_max.
 // Source     docs/PROTOCOL.md, docs/THREAT_MODEL.md
 #pragma once
 
@@ -47,7 +48,8 @@ struct HubOptions {
   bool insecure_write = false;          // ... this is set too
   std::uint32_t connections_max = 256;
   std::uint32_t connections_per_peer_max = 64;
-  std::uint64_t staging_quota = 64ull << 30;  // bytes of unfinished pushes per key and onion
+  std::uint64_t staging_quota = 64ull << 30;    // bytes of unfinished pushes per key and onion
+  std::uint64_t layer_memory_max = 2ull << 30;  // layers of unfinished pushes, all connections together
   std::chrono::milliseconds idle_timeout{120'000};
   std::chrono::milliseconds hello_timeout{15'000};  // handshake and first request
   std::function<void(const LogEntry&)> log;

@@ -158,6 +158,12 @@ Result<proto::Joined> HubService::join(const proto::Join& request) {
   return joined;
 }
 
+bool HubService::take_memory(std::uint64_t bytes) {
+  if (hub_.layer_memory.fetch_add(bytes) + bytes <= hub_.options.layer_memory_max) return true;
+  hub_.layer_memory -= bytes;
+  return false;
+}
+
 std::string HubService::staging_key() const {
   return key_ ? "key-" + short_hex(codec::blake3(key_->bytes), 16) : std::string("plain");
 }

@@ -24,6 +24,8 @@ public:
   Status publish(const std::string& name) override;
   Status list(const std::string& prefix, const std::function<Status(const proto::LsEntry&)>& sink) override;
   Result<proto::Joined> join(const proto::Join& request) override;
+  bool take_memory(std::uint64_t bytes) override;
+  void give_memory(std::uint64_t bytes) override { hub_.layer_memory -= bytes; }
   std::string staging_key() const override;
   std::uint64_t staging_quota() const override { return hub_.options.staging_quota; }
   std::string peer_label() const override { return peer_; }

@@ -27,6 +27,8 @@ struct HubState {
   Cancel stop;  // requested: end at the next look
   std::atomic<std::uint64_t> live{0}, total{0}, refused{0}, operations{0}, received{0}, sent{0};
 
+  std::atomic<std::uint64_t> layer_memory{0};
+
   std::mutex log_mutex;
   void log(LogEntry entry);
 

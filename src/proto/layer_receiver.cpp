@@ -5,7 +5,8 @@ namespace peel::proto {
 Status LayerReceiver::count_frame(std::size_t frame_size) {
   if (ended_) return fail(ErrorKind::corrupt, "a layer after the end of layers");
   layer_bytes_ += frame_size;
-  if (layer_bytes_ > limits_.layer_bytes) return fail(ErrorKind::limit, "too many bytes of layers in one transfer");
+  if (layer_bytes_ > limits_.layer_bytes)
+    return fail(ErrorKind::limit, "too many bytes of layers in one transfer: push fewer revisions at a time");
   if (pending_.size() == 1) {  // the oldest layer: room for it is given whatever its size
     credit_due_ += frame_size;
     return {};
@@ -18,7 +19,8 @@ Status LayerReceiver::count_frame(std::size_t frame_size) {
 
 Status LayerReceiver::on_head(LayerHead head, std::size_t frame_size) {
   if (!pending_.empty() && !pending_.back().whole_here()) return fail(ErrorKind::corrupt, "a layer within a layer");
-  if (++layers_ > limits_.layers) return fail(ErrorKind::limit, "too many revisions in one transfer");
+  if (++layers_ > limits_.layers)
+    return fail(ErrorKind::limit, "too many revisions in one transfer: push fewer at a time");
   Pending next;
   next.layer.info = std::move(head.info);
   next.layer.whole = head.whole;
@@ -38,6 +40,9 @@ Status LayerReceiver::on_pieces(Pieces pieces, std::size_t frame_size) {
     return fail(ErrorKind::corrupt, "pieces out of order");
   if (pieces.pieces.back().offset + pieces.pieces.back().length > layer.layer.info.size)
     return fail(ErrorKind::corrupt, "pieces beyond the end of the file");
+  pieces_ += pieces.pieces.size();
+  if (pieces_ > limits_.pieces)
+    return fail(ErrorKind::limit, "too many pieces in one transfer: push fewer revisions at a time");
   have.insert(have.end(), pieces.pieces.begin(), pieces.pieces.end());
   return count_frame(frame_size);
 }

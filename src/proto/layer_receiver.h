@@ -22,9 +22,11 @@ namespace peel::proto {
 
 class LayerReceiver {
 public:
+  // What one transfer may bring: the importer keeps layers in memory until they become visible.
   struct Limits {
-    std::uint64_t layers = 1ull << 24;  // in one transfer
-    std::uint64_t layer_bytes = 64ull << 30;
+    std::uint64_t layers = 1ull << 20;
+    std::uint64_t pieces = 1ull << 25;       // 72 bytes each in memory
+    std::uint64_t layer_bytes = 1ull << 30;  // on the wire
   };
   explicit LayerReceiver(Limits limits) : limits_(limits) {}
 
@@ -63,7 +65,7 @@ private:
   Limits limits_;
   std::deque<Pending> pending_;
   bool ended_ = false;
-  std::uint64_t layers_ = 0, layer_bytes_ = 0;
+  std::uint64_t layers_ = 0, pieces_ = 0, layer_bytes_ = 0;
   std::uint64_t window_used_ = 0;  // bytes of the layers behind the oldest
   std::uint64_t credit_due_ = 0;
 

@@ -11,7 +11,8 @@ struct Responder::Pushing {
   std::unique_ptr<Onion> onion;  // at a fixed address: importer and sink refer to it
   Importer importer;
   LayerSink sink;
-  bool created;  // not published yet
+  std::uint64_t memory = 0;  // taken from the service
+  bool created;              // not published yet
   bool atomic = false;
   std::vector<proto::RefUpdate> updates;
   std::vector<proto::RefResult> results;  // same order

@@ -49,7 +49,7 @@ Status Responder::run() {
   if (pushing_) (void)pushing_->importer.sync_staged().ok();  // what came is not sent again; best effort
   if (!outcome) service_.note(operation_.empty() ? "error" : operation_, name_, "failed: " + outcome.error().message());
   serving_.reset();
-  pushing_.reset();
+  drop_push();
   pump_.goodbye();
   return outcome;
 }
@@ -66,7 +66,7 @@ Status Responder::dispatch(proto::Event& event) {
   if (auto* e = std::get_if<proto::NeedChunk>(&event)) return on_chunk_asked(*e);
   if (auto* e = std::get_if<proto::CheckChunks>(&event)) return pushing_->sink.answer(*e, session_);
   if (auto* e = std::get_if<proto::ChunkArrived>(&event)) return pushing_->sink.answer(*e);
-  if (auto* e = std::get_if<proto::LayerArrived>(&event)) return pushing_->sink.answer(*e);
+  if (auto* e = std::get_if<proto::LayerArrived>(&event)) return on_layer(*e);
   if (std::holds_alternative<proto::AllArrived>(event)) return on_all_arrived();
   if (std::holds_alternative<proto::OperationDone>(event)) on_done();
   return {};
@@ -95,7 +95,7 @@ void Responder::on_done() {
   name_.clear();
   level_.reset();
   serving_.reset();
-  pushing_.reset();
+  drop_push();
 }
 
 Status Responder::on_ls(proto::LsAsked& event) {

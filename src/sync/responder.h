@@ -52,7 +52,9 @@ private:
   void on_done();
   Status begin_operation(trust::Level level, const char* operation, const std::string& name);
   Status open_pushed(const proto::Push& push);
+  Status on_layer(proto::LayerArrived& event);
   Status apply_push();
+  void drop_push();
   Status conclude_push();
 
   Service& service_;

@@ -123,6 +123,22 @@ Status Responder::on_updates(proto::UpdatesArrived& event) {
   return any_open && !atomic_lost ? Status() : conclude_push();
 }
 
+Status Responder::on_layer(proto::LayerArrived& event) {
+  const auto& meta = event.layer.info.meta;
+  const std::uint64_t bytes = 512 + event.layer.pieces.size() * sizeof(Piece) + meta.author.size() + meta.host.size() +
+                              meta.note.size() + event.layer.info.parents.size() * sizeof(RevisionId);
+  if (!service_.take_memory(bytes))
+    return fail(ErrorKind::limit,
+                "the server has no memory left for this push: try again later, or push fewer revisions at a time");
+  pushing_->memory += bytes;
+  return pushing_->sink.answer(event);
+}
+
+void Responder::drop_push() {
+  if (pushing_) service_.give_memory(pushing_->memory);
+  pushing_.reset();
+}
+
 Status Responder::on_all_arrived() {
   PEEL_CHECK(apply_push(), name_);
   return conclude_push();

@@ -35,6 +35,11 @@ public:
   virtual Status list(const std::string& prefix, const std::function<Status(const proto::LsEntry&)>& sink) = 0;
   virtual Result<proto::Joined> join(const proto::Join& request) = 0;
 
+  // Memory for layers of a push that is not applied yet, from a budget that all connections share. False: none
+  // left. Given back by the same amount.
+  virtual bool take_memory(std::uint64_t bytes) = 0;
+  virtual void give_memory(std::uint64_t bytes) = 0;
+
   virtual std::string staging_key() const = 0;  // who pushes
   virtual std::uint64_t staging_quota() const = 0;
   virtual std::string peer_label() const = 0;  // for reflogs: "push from LABEL"

@@ -356,5 +356,19 @@ TEST_F(Hubs, TheQuotaHolds) {
   EXPECT_TRUE(must(sync::ls(hub.url(""), client.options())).empty());
 }
 
+TEST_F(Hubs, MemoryForPushesIsBounded) {
+  introduce(Level::write);
+  HubOptions options = creating();
+  options.layer_memory_max = 8000;
+  Served hub(server, options);
+  Onion mine = make_history(client.folder / "d.onion", 2, 2000);
+  must(must(sync::push(mine, "origin", hub.url("small"), {}, client.options())).outcome());
+  Onion large = make_history(client.folder / "l.onion", 30, 2000);
+  EXPECT_EQ(sync::push(large, "origin", hub.url("large"), {}, client.options()).error().kind(), ErrorKind::limit);
+  // What was taken is given back, by pushes that end well and by others.
+  commit(mine, bytes_of(8, 2000), "more");
+  must(must(sync::push(mine, "origin", hub.url("small"), {}, client.options())).outcome());
+}
+
 }  // namespace
 }  // namespace peel::hub::test

@@ -190,6 +190,18 @@ TEST(Hostile, NeverEndingHistory) {
   EXPECT_EQ(sent, 1001);
 }
 
+TEST(Hostile, ALayerWithoutEnd) {
+  SessionOptions options;
+  options.limits.pieces = 1000;
+  PushVictim v(options);
+  const Layer layer = make_layer(1, {}, 0, 2000);
+  LayerHead h{layer.info, true, layer.pieces.size()};
+  v.say(h, Pieces{0, {layer.pieces.begin(), layer.pieces.begin() + 1000}});
+  EXPECT_FALSE(v.failure());
+  v.say(Pieces{0, {layer.pieces.begin() + 1000, layer.pieces.end()}});
+  EXPECT_EQ(v.failure(), ErrorKind::limit);
+}
+
 TEST(Hostile, TooManyWants) {
   Victim v;
   v.store.state.onion = {true, {}, "main"};
