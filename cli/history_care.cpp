@@ -137,16 +137,17 @@ Result<int> run_verify(Context& context) {
       return chunk;
     };
   }
-  PEEL_TRY(NamedOnion named, open_named(context, repair ? Access::write : Access::read), "");
-  Progress progress(context, shown(named.paths) + ": verifying");
+  PEEL_TRY(const workspace::Paths paths, paths_of(context), "");
+  PEEL_TRY(Onion onion, workspace::open_onion(paths, repair ? Access::write : Access::read, workspace::Damaged::readable), "");
+  Progress progress(context, shown(paths) + ": verifying");
   options.progress = progress.function();
-  PEEL_TRY(const VerifyReport report, named.onion.verify(options), shown(named.paths));
+  PEEL_TRY(const VerifyReport report, onion.verify(options), shown(paths));
   progress.clear();
   if (context.json) {
     JsonWriter json;
     json.begin_object();
-    write_paths(json, named.paths);
-    json.integer("revisions", report.revisions).integer("chunks", report.chunks).integer("bytes", report.bytes);
+    write_paths(json, paths);
+    json.integer("revisions", report.revisions).integer("chunks", report.chunks).integer("bytes", report.bytes).integer("unfinished", report.unfinished);
     json.key("damage");
     write_damage(json, report.damage);
     json.key("repaired");
@@ -155,18 +156,20 @@ Result<int> run_verify(Context& context) {
     context.document(std::move(json));
   } else {
     for (const Damage& damage : report.repaired)
-      context.out.line(shown(named.paths) + ": repaired: " + damage_text(damage));
+      context.out.line(shown(paths) + ": repaired: " + damage_text(damage));
     for (const Damage& damage : report.damage)
-      context.out.line(shown(named.paths) + ": DAMAGED: " + damage_text(damage));
-    context.report(shown(named.paths) + ": " + (report.damage.empty() ? "sound, " : "damaged, ") +
+      context.out.line(shown(paths) + ": DAMAGED: " + damage_text(damage));
+    context.report(shown(paths) + ": " + (report.damage.empty() ? "sound, " : "damaged, ") +
                    counted(report.revisions, "revision", "revisions") + ", " +
                    counted(report.chunks, "chunk", "chunks") + ", " + size_text(report.bytes) +
                    (options.deep ? " decoded and hashed" : " checked"));
+    if (report.unfinished > 0)
+      context.report("  " + size_text(report.unfinished) + " behind the last revision were left by an interrupted write; the next one overwrites them");
   }
   if (report.damage.empty()) return 0;
   return fail(ErrorKind::corrupt,
-              shown(named.paths) + ": " + counted(report.damage.size(), "damaged place", "damaged places") +
-                  "; mend it from a copy with: peel verify " + shown(named.paths) + " --repair-from URL");
+              shown(paths) + ": " + counted(report.damage.size(), "damaged place", "damaged places") +
+                  "; mend it from a copy with: peel verify " + shown(paths) + " --repair-from URL");
 }
 
 }  // namespace peel::cli

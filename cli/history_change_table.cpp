@@ -174,6 +174,7 @@ constexpr JsonKey verify_json[] = {
     {"revisions", "integer", "revisions looked at"},
     {"chunks", "integer", "chunks looked at"},
     {"bytes", "integer", "their stored bytes"},
+    {"unfinished", "integer", "bytes behind the last revision that an interrupted write left"},
     {"damage", "damage[]", "what is wrong and still there"},
     {"repaired", "damage[]", "what was wrong and has been replaced"},
 };

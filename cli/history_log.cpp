@@ -48,12 +48,16 @@ public:
     PEEL_TRY(const auto list, onion.list(), "");
     return Everything(onion, list);
   }
+  // One that cannot be read is passed over where the history is known to be damaged.
   Result<std::optional<RevisionInfo>> next() {
-    if (left_.empty()) return std::optional<RevisionInfo>();
-    const std::uint64_t number = left_.back().number;
-    left_ = left_.first(left_.size() - 1);
-    PEEL_TRY(RevisionInfo revision, onion_.revision(number), "");
-    return std::optional(std::move(revision));
+    while (!left_.empty()) {
+      const std::uint64_t number = left_.back().number;
+      left_ = left_.first(left_.size() - 1);
+      auto revision = onion_.revision(number);
+      if (revision) return std::optional(std::move(*revision));
+      if (onion_.is_complete() || revision.error().kind() != ErrorKind::corrupt) return std::move(revision.error());
+    }
+    return std::optional<RevisionInfo>();
   }
 
 private:
@@ -223,7 +227,7 @@ Status log_entries(const Context& context, const Onion& onion, Walk walk, EntryS
 Result<int> log_file(Context& context) {
   PEEL_TRY(const NamedOnion named, open_named(context), "");
   const Onion& onion = named.onion;
-  const bool all = context.arguments.has("all");
+  const bool all = context.arguments.has("all") || (!onion.is_complete() && !context.arguments.operand(1));  // ancestors may be lost
   std::optional<std::uint64_t> from;
   if (!all && onion.revision_count() > 0) {
     PEEL_TRY(from, onion.resolve(context.arguments.operand_or(1, "")), "");
@@ -236,6 +240,7 @@ Result<int> log_file(Context& context) {
     PEEL_CHECK(log_entries(context, onion, Ancestors(onion, *from), sink), "");
   }
   sink.finish();
+  PEEL_CHECK(complete(named), "");
   return 0;
 }
 

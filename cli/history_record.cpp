@@ -228,6 +228,7 @@ Result<bool> status_of_one(Context& context, const workspace::Paths& paths, Json
   request.run = {.cancel = &context.cancel, .progress = progress.function()};
   PEEL_TRY(const workspace::StatusReport report, workspace::status(paths, request), "");
   progress.clear();
+  warn_of_damage(context, paths, report.damage);
   PEEL_TRY(const RemoteStanding standing, remote_standing(report), "");
   if (context.json)
     PEEL_CHECK(write_status(json, report, standing), "");

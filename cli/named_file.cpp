@@ -16,8 +16,20 @@ Result<workspace::Paths> paths_of(const Context& context, std::size_t operand) {
 Result<NamedOnion> open_named(const Context& context, Access access) {
   PEEL_TRY(workspace::Paths paths, paths_of(context), "");
   context.messages.trace("open " + shown(paths.onion));
-  PEEL_TRY(Onion onion, workspace::open_onion(paths, access), "");
+  const auto damaged = access == Access::read ? workspace::Damaged::readable : workspace::Damaged::refused;
+  PEEL_TRY(Onion onion, workspace::open_onion(paths, access, damaged), "");
+  warn_of_damage(context, paths, onion.damage());
   return NamedOnion{std::move(paths), std::move(onion)};
+}
+
+void warn_of_damage(const Context& context, const workspace::Paths& paths, std::span<const Damage> damage) {
+  for (const Damage& d : damage) context.messages.warning(shown(paths.onion) + ": " + escape_for_terminal(d.what));
+  if (!damage.empty()) context.messages.warning("peel verify " + shown(paths) + " says what that touches");
+}
+
+Status complete(const NamedOnion& named) {
+  if (named.onion.is_complete()) return {};
+  return fail(ErrorKind::corrupt, shown(named.paths.onion) + " is damaged: revisions may be missing from this list");
 }
 
 std::string shown(const std::string& name) { return escape_for_terminal(name); }

@@ -16,7 +16,11 @@ struct NamedOnion {
   workspace::Paths paths;
   Onion onion;
 };
+// A damaged history is opened too, with a warning, where it is only read.
 Result<NamedOnion> open_named(const Context& context, Access access = Access::read);
+void warn_of_damage(const Context& context, const workspace::Paths& paths, std::span<const Damage> damage);
+// corrupt when revisions or refs may be missing: what was listed is not all there was.
+Status complete(const NamedOnion& named);
 
 // The file's name for messages, escaped.
 std::string shown(const workspace::Paths& paths);

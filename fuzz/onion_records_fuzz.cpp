@@ -58,7 +58,7 @@ void scan(Bytes in) {
   }
   LogPosition position;
   position.end = 0;
-  (void)scan_groups(*file, salt, position, [](SeenGroup&&) -> Status { return {}; }).ok();
+  (void)scan_groups(*file, salt, records_begin, position, [](SeenGroup&&) -> Status { return {}; }).ok();
 }
 
 void stage(Bytes in) {

@@ -137,6 +137,14 @@ struct ReflogEntry {
   std::string who, reason;
 };
 
+struct Damage {
+  std::optional<std::uint64_t> revision;  // first revision seen to need it; absent: structure
+  Range range;                            // within that revision; length 0 where unknown
+  ChunkName chunk;                        // zero where it is no chunk
+  std::uint64_t locator = 0;
+  std::string what;
+};
+
 struct CreateOptions {
   std::uint32_t page_size = 0;                // 4096 .. 65536, power of two; 0: grows with the file
   std::string first_branch = "main";
@@ -153,6 +161,9 @@ struct OpenOptions {
   // The lock is refused (NFS without lockd): `write` then fails unless the caller vouches to be alone.
   bool assume_alone = false;
   const Cancel* cancel = nullptr;             // ends waiting for other writers
+  // Opens also where damage may have taken revisions or refs (else that is `corrupt`): what still checks can be read,
+  // is_complete() is false, and nothing but verify() with repair_from writes.
+  bool damaged_too = false;
 };
 
 struct Progress {
@@ -202,14 +213,6 @@ struct GcReport {
   std::vector<std::uint64_t> removed;               // numbers
 };
 
-struct Damage {
-  std::optional<std::uint64_t> revision;  // first revision seen to need it; absent: structure
-  Range range;                            // within that revision; length 0 where unknown
-  ChunkName chunk;                        // zero where it is no chunk
-  std::uint64_t locator = 0;
-  std::string what;
-};
-
 struct VerifyOptions {
   bool deep = false;         // decode and hash every chunk, not only its record checksum
   double sample = 1.0;       // share of chunks looked at
@@ -221,6 +224,7 @@ struct VerifyOptions {
 
 struct VerifyReport {
   std::uint64_t revisions = 0, chunks = 0, bytes = 0;
+  std::uint64_t unfinished = 0;  // bytes behind the last group: an interrupted write, which the next one overwrites
   std::vector<Damage> damage, repaired;
 };
 
@@ -245,6 +249,9 @@ class Onion {
   const std::string& path() const;
   const std::array<std::byte, 32>& lineage() const;
   std::uint64_t revision_count() const;
+  // Damage met while opening and listing; verify() looks at everything. Valid until the next non-const call.
+  std::span<const Damage> damage() const;
+  bool is_complete() const;  // false: revisions or refs may be missing
   // Oldest first. The span is valid until the next non-const call.
   Result<std::span<const RevisionSummary>> list() const;
   Result<RevisionInfo> revision(std::uint64_t number) const;

@@ -233,6 +233,18 @@ Result<RefRecord> decode_ref(Bytes payload) {
   return f;
 }
 
+RevisionRow row_of(const CommitRecord& commit, std::uint64_t offset) {
+  RevisionRow row;
+  row.summary = {commit.number, commit.id, commit.generation, commit.size, commit.meta.time_ns, std::nullopt};
+  if (!commit.parents.empty() && commit.parents[0].commit != 0) row.summary.first_parent = commit.parents[0].number;
+  row.content = commit.content;
+  row.commit = offset;
+  row.root = commit.root;
+  row.page_log2 = commit.page_log2;
+  row.parents = static_cast<std::uint8_t>(commit.parents.size());
+  return row;
+}
+
 void encode(const RevisionRow& row, Buffer& out) {
   append(out, [&](WireWriter& w) {
     const auto& s = row.summary;

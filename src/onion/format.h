@@ -143,6 +143,7 @@ struct RevisionRow {
   std::uint8_t parents = 0;  // how many; one or none need no look at the COMMIT record
 };
 inline constexpr std::size_t revision_row_size = 136;
+RevisionRow row_of(const CommitRecord& commit, std::uint64_t offset);
 void encode(const RevisionRow& r, Buffer& out);
 Result<RevisionRow> decode_revision_row(Bytes bytes);
 

@@ -226,6 +226,7 @@ class Compaction {
     PEEL_CHECK(copy_refs(writer), "");
     to_.next_number = from_.next_number;
     PEEL_CHECK(to_.finish_group(writer, std::move(outcome_), true), "");
+    PEEL_CHECK(to_.acknowledge_twice(), "");
     return to_.store->file().sync_data();
   }
 

@@ -12,7 +12,29 @@ using namespace onion;
 
 Status Onion::Impl::load_history() const {
   std::lock_guard lock(history_mutex);
-  return table.load(*store);
+  auto loaded = table.load(*store);
+  return loaded || loaded.error().kind() != ErrorKind::corrupt ? std::move(loaded) : salvage_rows(loaded.error());
+}
+
+Status Onion::Impl::salvage_rows(const Error& why) const {
+  std::vector<RevisionRow> rows;
+  RecordScanner scanner(store->file(), super.salt);
+  for (std::uint64_t at = records_begin; at < position.end;) {
+    PEEL_TRY(const auto record, scanner.at(at), path);
+    if (!record) {
+      PEEL_TRY(const auto next, scanner.find_header(at + 8, 0), path);
+      at = next ? next->offset : position.end;
+      continue;
+    }
+    at = record->end();
+    if (record->header.type != RecordType::commit) continue;
+    const auto commit = decode_commit(record->payload);
+    if (commit && (rows.empty() || commit->number > rows.back().summary.number)) rows.push_back(row_of(*commit, record->offset));
+  }
+  table.take(std::move(rows));
+  if (table.size() != revision_count) return met_damage(records_begin, "revisions are missing: " + why.message());
+  note_damage(records_begin, "the list of revisions is damaged (" + why.message() + "); it was put together again from the revisions");
+  return {};
 }
 
 Result<std::shared_ptr<const CommitRecord>> Onion::Impl::read_commit(std::uint64_t offset) const {
@@ -32,6 +54,8 @@ Result<std::shared_ptr<const CommitRecord>> Onion::Impl::read_commit(std::uint64
 Result<std::size_t> Onion::Impl::index_of_number(std::uint64_t number) const {
   PEEL_CHECK(load_history(), "");
   const auto index_found = table.index_of(number);
+  if (!index_found && broken)
+    return fail(ErrorKind::corrupt, path + ": revision @" + std::to_string(number) + " is not among what can be read of this damaged history");
   if (!index_found) return fail(ErrorKind::not_found, path + ": no revision @" + std::to_string(number));
   return *index_found;
 }

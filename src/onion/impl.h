@@ -4,6 +4,7 @@
 //            finish_group (checkpoint when due, END, fdatasync, then the new state becomes ours) or give_up.
 // Invariants The in-memory state is exactly what the file held at `position`, unless `reload_needed`.
 //            Nothing is written behind a group or under a name that may be in memory only (`synced_end`, `name_synced`).
+//            A handle that met damage which may have taken commits (`broken`) writes nothing.
 //            After a failed fdatasync nothing is written through this handle any more (`poisoned`), and the group that
 //            could not be made durable is taken back, so that nobody builds on it.
 // Threads    One owner for non-const; const members lock `history_mutex` for what they load lazily.
@@ -30,7 +31,7 @@ struct Onion::Impl {
   std::string path;
   FileSystem* file_system = nullptr;
   Access access = Access::read;
-  bool assume_alone = false;
+  bool assume_alone = false, damaged_too = false;
   const Cancel* cancel = nullptr;
 
   std::shared_ptr<onion::Store> store;  // shared with Readers: they outlive a collection
@@ -44,6 +45,10 @@ struct Onion::Impl {
   mutable std::mutex history_mutex;
   std::uint64_t groups_since_checkpoint = 0, bytes_since_checkpoint = 0;
   std::array<std::byte, 2 * onion::superblock_size> seen_superblocks{};  // as last decoded
+  std::uint64_t acknowledged_twice = 0;  // by both slots
+  bool bad_slot = false;
+  mutable std::vector<Damage> damage;    // met while opening and listing; what verify finds is not here
+  mutable bool broken = false;           // it may have taken commits or refs
   std::uint64_t synced_end = 0;         // groups up to here are on stable storage; later ones may be in memory only
   std::uint64_t dead_end = 0;           // leftovers up to here have epochs below next_epoch
   std::uint32_t next_epoch = 0;         // at least this for the next group
@@ -58,8 +63,12 @@ struct Onion::Impl {
   static Result<std::unique_ptr<Impl>> open(const std::string& path, const OpenOptions& options);
   Status reopen();                                       // the path again, from the beginning
   Status load_state();                                   // superblock, checkpoint, groups after it
+  Status load_checkpoint();                              // the state as it was at the end of that group
   Status catch_up();                                     // groups appended since
-  Status check_acknowledged() const;                     // corrupt: history ends before what was acknowledged
+  void see(const onion::SuperblockSlots& slots);
+  void note_damage(std::uint64_t at, std::string what) const;
+  // Damage that may have taken commits: an error, unless the caller wants what is left.
+  Status met_damage(std::uint64_t begin, const std::string& what) const;
   Result<bool> tail_is_there() const;                    // false: what was seen was never durable and is gone
   Status forget_tail();                                  // then: the state again, from what is durable on
   Status apply(onion::SeenGroup&& group);
@@ -77,7 +86,8 @@ struct Onion::Impl {
    private:
     Impl* impl_;
   };
-  Result<Lock> take_lock(const Cancel* cancel = nullptr);  // cancel ends the wait; default: the handle's
+  enum class Purpose : std::uint8_t { write, repair };      // only repair touches a broken file
+  Result<Lock> take_lock(const Cancel* cancel = nullptr, Purpose purpose = Purpose::write);  // cancel ends the wait; default: the handle's
   Status wait_for_lock(const Cancel* stop);
   Status settle_tail();
   Status mend_tail();
@@ -92,6 +102,7 @@ struct Onion::Impl {
   Status finish_group(onion::GroupWriter& writer, Outcome&& outcome, bool force_checkpoint = false);
   Status write_checkpoint(onion::GroupWriter& writer, std::uint64_t& offset);
   Status acknowledge(std::uint64_t checkpoint_offset);
+  Status acknowledge_twice();  // in both slots, with a sync between
   // Checks a change against the refs as they are (and `coming`, revisions of the same group) and says what to append.
   Result<onion::RefRecord> ref_record(const RefChange& change, const std::map<RevisionId, std::uint64_t>& coming) const;
   Status append_ref(onion::GroupWriter& writer, onion::RefRecord ref, Outcome& outcome);
@@ -117,6 +128,7 @@ struct Onion::Impl {
 
   // --- history (history.cpp)
   Status load_history() const;
+  Status salvage_rows(const Error& why) const;  // from the COMMIT records, when a run is damaged; the caller locks
   Result<std::shared_ptr<const onion::CommitRecord>> read_commit(std::uint64_t offset) const;
   Result<std::size_t> index_of_number(std::uint64_t number) const;
   Result<onion::Tree> tree_of(std::uint64_t number) const;

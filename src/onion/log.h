@@ -4,8 +4,8 @@
 //               page cache of a living machine, see Impl::take_lock). So at most one group can be torn.
 //            2. A superblock names only groups that were synced before it was written.
 // Hence      A broken group that no later group follows is a crash: it is not there. A broken group followed
-//            by a valid record of a later group, or inside what a superblock acknowledges, is damage: an error,
-//            never a shorter history.
+//            by a valid record of a later group, or inside what a superblock acknowledges, is damage: reported,
+//            never a shorter history. What still checks in it is handed out, marked as such.
 // Errors     corrupt, io, unsupported.
 // Threads    Pure functions over a File; the caller owns the results.
 // Memory     One window (1 MiB or one record), and per group 16 bytes a chunk.
@@ -26,8 +26,13 @@ struct LogPosition {
   std::uint32_t end_crc = 0;          // header_crc of its END: which group that was
 };
 
-// Both superblocks; the valid one with the greater sequence. Corrupt when neither is valid.
-Result<Superblock> read_superblock(const File& file);
+struct SuperblockSlots {
+  Superblock current;                       // of the valid ones that with the greater sequence
+  std::uint64_t acknowledged_twice = 0;     // what both say is durable: one damaged slot cannot hide it
+  std::optional<unsigned> bad;              // the slot that does not check
+};
+// Corrupt when neither is valid.
+Result<SuperblockSlots> read_superblocks(const File& file);
 // Writes `s` to its slot (sequence decides which). Not synced.
 Status write_superblock(File& file, const Superblock& s);
 
@@ -39,11 +44,14 @@ class RecordScanner {
     std::uint64_t offset = 0;
     RecordHeader header;
     std::uint32_t header_crc = 0;
-    Bytes payload;  // valid until the next call
+    Bytes payload;             // valid until the next call
+    bool sound = true;         // the payload checks
     std::uint64_t end() const { return offset + record_size(header.length); }
   };
   // absent: nothing valid begins here.
   Result<std::optional<Record>> at(std::uint64_t offset);
+  // The same, but only the header must check.
+  Result<std::optional<Record>> at_unsound(std::uint64_t offset);
   // The next offset at or after `offset` where a valid record header of `epoch` or later begins.
   Result<std::optional<Record>> find_header(std::uint64_t offset, std::uint32_t epoch);
 
@@ -57,6 +65,12 @@ class RecordScanner {
   std::uint64_t buffer_at_ = 0;
 };
 
+// Bytes of a group that do not check, and why.
+struct LostRange {
+  std::uint64_t begin = 0, end = 0;
+  std::string what;
+};
+
 struct SeenGroup {
   std::uint64_t begin = 0, end = 0;
   std::uint32_t end_crc = 0;
@@ -66,10 +80,13 @@ struct SeenGroup {
   std::vector<std::pair<std::uint64_t, RefRecord>> refs;
   std::vector<std::pair<std::uint64_t, std::vector<std::uint64_t>>> gc_marks;
   std::optional<std::pair<std::uint64_t, CheckpointRecord>> checkpoint;
+  std::vector<LostRange> lost;  // damage inside it
+  bool complete = true;         // false: damage may have taken commits and refs; else only chunks and nodes
 };
 
-// Calls `on_group` for each visible group from `position` on and moves `position` past it.
-Status scan_groups(const File& file, const Salt& salt, LogPosition& position,
+// Calls `on_group` for each visible group from `position` on and moves `position` past it. What lies before
+// `proven_end` was acknowledged: there a broken group is damage, also when nothing follows it.
+Status scan_groups(const File& file, const Salt& salt, std::uint64_t proven_end, LogPosition& position,
                    const std::function<Status(SeenGroup&&)>& on_group);
 
 }  // namespace peel::onion

@@ -14,43 +14,85 @@ Result<std::unique_ptr<Onion::Impl>> Onion::Impl::open(const std::string& path, 
   impl->cancel = options.cancel;
   impl->access = options.access;
   impl->assume_alone = options.assume_alone;
+  impl->damaged_too = options.damaged_too;
   PEEL_CHECK(impl->reopen(), "");
   return impl;
 }
 
 Status Onion::Impl::reopen() {
   PEEL_TRY(auto file, file_system->open(path, access == Access::write ? OpenMode::read_write : OpenMode::read), "");
-  PEEL_TRY(super, read_superblock(*file), path);
-  store = std::make_shared<Store>(path, std::move(file), super.salt);
+  PEEL_TRY(const auto slots, read_superblocks(*file), path);
+  store = std::make_shared<Store>(path, std::move(file), slots.current.salt);
   poisoned = name_synced = false;
   synced_end = dead_end = 0;
   next_epoch = 0;
   return load_state();
 }
 
+void Onion::Impl::see(const SuperblockSlots& slots) {
+  super = slots.current;
+  acknowledged_twice = slots.acknowledged_twice;
+  bad_slot = slots.bad.has_value();
+  if (slots.bad)
+    note_damage(*slots.bad * superblock_stride, "superblock " + std::string(*slots.bad == 0 ? "A" : "B") +
+                                                    " does not check (damage, or a crash while it was written); the other one is used");
+}
+
+void Onion::Impl::note_damage(std::uint64_t at, std::string what) const {
+  Damage d;
+  d.locator = at;
+  d.what = std::move(what);
+  damage.push_back(std::move(d));
+}
+
+Status Onion::Impl::met_damage(std::uint64_t begin, const std::string& what) const {
+  if (!damaged_too) return fail(ErrorKind::corrupt, path + ": " + what + "; peel log and peel export read what is left; restore the file from a copy or clone it again");
+  note_damage(begin, what);
+  broken = true;
+  return {};
+}
+
 Status Onion::Impl::load_state() {
   reload_needed = true;  // until all of it is there
   recent_commits = {};
-  PEEL_TRY(super, read_superblock(store->file()), path);
+  damage.clear();
+  broken = false;
+  PEEL_TRY(const auto slots, read_superblocks(store->file()), path);
+  see(slots);
+  auto loaded = load_checkpoint();
+  if (!loaded && loaded.error().kind() != ErrorKind::corrupt) return loaded;
+  if (!loaded) {  // then everything is read from the beginning
+    PEEL_CHECK(met_damage(super.checkpoint, loaded.error().message()), "");
+    super.checkpoint = 0;
+    super.tail = records_begin;
+    super.group = 0;
+    super.epoch = 1;
+    PEEL_CHECK(load_checkpoint(), "");
+  }
+  PEEL_CHECK(catch_up(), "");
+  reload_needed = false;
+  return {};
+}
+
+Status Onion::Impl::load_checkpoint() {
   PEEL_TRY(const auto size, store->file().size(), path);
   if (size < super.tail)
-    return fail(ErrorKind::corrupt, path + ": the file ends at " + std::to_string(size) + " but " + std::to_string(super.tail) +
-                                        " bytes were acknowledged; restore it from a copy or clone it again");
+    return fail(ErrorKind::corrupt, "the file ends at " + std::to_string(size) + " but " + std::to_string(super.acknowledged) + " bytes were acknowledged");
   CheckpointRecord checkpoint;
   if (super.checkpoint != 0) {
     PEEL_TRY(const auto record, store->read_record(super.checkpoint, RecordType::checkpoint), "");
-    PEEL_TRY(checkpoint, decode_checkpoint(record.payload()), path);
+    PEEL_TRY(checkpoint, decode_checkpoint(record.payload()), "");
+  }
+  gc_mark.clear();
+  if (checkpoint.gc_mark != 0) {
+    PEEL_TRY(const auto record, store->read_record(checkpoint.gc_mark, RecordType::gc_mark), "");
+    PEEL_TRY(gc_mark, decode_gc_mark(record.payload()), "");
   }
   next_number = checkpoint.next_number;
   revision_count = checkpoint.revision_count;
   last_commit = checkpoint.last_commit;
   last_ref = checkpoint.last_ref;
   gc_mark_at = checkpoint.gc_mark;
-  gc_mark.clear();
-  if (gc_mark_at != 0) {
-    PEEL_TRY(const auto record, store->read_record(gc_mark_at, RecordType::gc_mark), "");
-    PEEL_TRY(gc_mark, decode_gc_mark(record.payload()), path);
-  }
   refs.clear();
   for (auto& stored : checkpoint.refs) refs[{stored.ref.kind, stored.ref.name}] = std::move(stored);
   {
@@ -61,16 +103,7 @@ Status Onion::Impl::load_state() {
   position = {super.tail, super.group, super.epoch};
   synced_end = std::max(synced_end, super.acknowledged);
   groups_since_checkpoint = bytes_since_checkpoint = 0;
-  PEEL_CHECK(catch_up(), "");
-  PEEL_CHECK(check_acknowledged(), "");
-  reload_needed = false;
   return {};
-}
-
-Status Onion::Impl::check_acknowledged() const {
-  if (position.end >= super.acknowledged) return {};
-  return fail(ErrorKind::corrupt, path + ": damage at offset " + std::to_string(position.end) + ": a commit there was acknowledged and cannot be " +
-                                      "read; restore the file from a copy or clone it again");
 }
 
 Result<bool> Onion::Impl::tail_is_there() const {
@@ -88,23 +121,29 @@ Status Onion::Impl::forget_tail() {
 
 Status Onion::Impl::catch_up() {
   PEEL_TRY(const auto size, store->file().size(), path);
-  if (size <= position.end) return {};
-  PEEL_CHECK(scan_groups(store->file(), super.salt, position, [&](SeenGroup&& group) -> Status {
+  if (size <= position.end && super.acknowledged <= position.end) return {};
+  PEEL_CHECK(scan_groups(store->file(), super.salt, super.acknowledged, position, [&](SeenGroup&& group) -> Status {
     return apply(std::move(group));
-  }), path);
+  }), "");
   return {};
 }
 
 Status Onion::Impl::apply(SeenGroup&& group) {
   ++groups_since_checkpoint;
   bytes_since_checkpoint += group.end - group.begin;
+  if (!group.complete)
+    PEEL_CHECK(met_damage(group.begin, "damage between offsets " + std::to_string(group.lost.front().begin) + " and " +
+                                           std::to_string(group.lost.back().end) + ": a commit there cannot be read"), "");
+  if (group.complete)
+    for (const auto& lost : group.lost) note_damage(lost.begin, "damage at offset " + std::to_string(lost.begin) + ": " + lost.what);
   {
     std::lock_guard lock(history_mutex);
     for (const auto& chunk : group.chunks) index.add(chunk.key, chunk.offset);
   }
   for (auto& [offset, commit] : group.commits) {
+    if (commit.number < next_number && !group.complete) continue;
     if (commit.number < next_number)
-      return fail(ErrorKind::corrupt, "revision @" + std::to_string(commit.number) + " at offset " + std::to_string(offset) + " is out of order");
+      return fail(ErrorKind::corrupt, path + ": revision @" + std::to_string(commit.number) + " at offset " + std::to_string(offset) + " is out of order");
     apply_commit(offset, std::move(commit));
   }
   for (const auto& [offset, ref] : group.refs) apply_ref(offset, ref);
@@ -114,26 +153,26 @@ Status Onion::Impl::apply(SeenGroup&& group) {
   }
   if (group.checkpoint) {
     // The runs it names hold everything seen so far.
+    CheckpointRecord& checkpoint = group.checkpoint->second;
     std::lock_guard lock(history_mutex);
-    table.reset(std::move(group.checkpoint->second.revision_runs));
-    index.reset(std::move(group.checkpoint->second.chunk_runs));
-    next_number = std::max(next_number, group.checkpoint->second.next_number);  // numbers of what was collected stay used
+    table.reset(std::move(checkpoint.revision_runs));
+    index.reset(std::move(checkpoint.chunk_runs));
+    next_number = std::max(next_number, checkpoint.next_number);  // numbers of what was collected stay used
+    if (broken) {  // it knows what the damage took
+      revision_count = checkpoint.revision_count;
+      last_commit = checkpoint.last_commit;
+      last_ref = checkpoint.last_ref;
+      refs.clear();
+      for (auto& stored : checkpoint.refs) refs[{stored.ref.kind, stored.ref.name}] = std::move(stored);
+    }
     groups_since_checkpoint = bytes_since_checkpoint = 0;
   }
   return {};
 }
 
 void Onion::Impl::apply_commit(std::uint64_t offset, CommitRecord&& commit) {
-  RevisionRow row;
-  row.summary = {commit.number, commit.id, commit.generation, commit.size, commit.meta.time_ns, std::nullopt};
-  if (!commit.parents.empty() && commit.parents[0].commit != 0) row.summary.first_parent = commit.parents[0].number;
-  row.content = commit.content;
-  row.commit = offset;
-  row.root = commit.root;
-  row.page_log2 = commit.page_log2;
-  row.parents = static_cast<std::uint8_t>(commit.parents.size());
   std::lock_guard lock(history_mutex);
-  table.add(row);
+  table.add(row_of(commit, offset));
   next_number = std::max(next_number, commit.number + 1);
   ++revision_count;
   last_commit = offset;
@@ -180,6 +219,7 @@ Result<Onion> Onion::create(const std::string& path, const CreateOptions& option
     head.reason = "create";
     PEEL_CHECK(impl->append_ref(writer, head, outcome), "");
     PEEL_CHECK(impl->finish_group(writer, std::move(outcome), true), "");
+    PEEL_CHECK(impl->acknowledge_twice(), "");
     return impl->store->file().sync_data();
   };
   auto built = build();
@@ -205,14 +245,15 @@ Status Onion::refresh() {
   const auto named = m.file_system->identify(m.path);
   PEEL_TRY(const auto held, m.store->file().identity(), m.path);
   if (named && !(*named == held)) return m.reopen();
-  PEEL_TRY(const auto current, read_superblock(m.store->file()), m.path);
-  if (m.reload_needed || current.group > m.position.group) return m.load_state();
-  m.super = current;
+  PEEL_TRY(const auto slots, read_superblocks(m.store->file()), m.path);
+  if (m.reload_needed || !m.damage.empty() || slots.current.group > m.position.group) return m.load_state();
+  m.see(slots);
   PEEL_TRY(const bool there, m.tail_is_there(), "");
-  if (!there) return m.forget_tail();
-  PEEL_CHECK(m.catch_up(), "");
-  return m.check_acknowledged();
+  return there ? m.catch_up() : m.forget_tail();
 }
+
+std::span<const Damage> Onion::damage() const { return impl_->damage; }
+bool Onion::is_complete() const { return !impl_->broken; }
 
 Onion::Onion(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Onion::Onion(Onion&&) noexcept = default;

@@ -66,7 +66,11 @@ class Resolver {
   Error bad(std::string_view rev, const char* why) const {
     return fail(ErrorKind::usage, "'" + escape_for_terminal(rev) + "' is no revision: " + why);
   }
+  // Where refs may be missing, a branch may stand further back than it should: then only fixed names will do.
   Result<std::uint64_t> number_of(const StoredRef& ref) const {
+    if (m_.broken && ref.ref.kind != RefKind::tag)
+      return fail(ErrorKind::corrupt, m_.path + ": where " + escape_for_terminal(ref.ref.name) + " stands cannot be trusted, this history is damaged; name a revision "
+                                      "like @3 (peel log lists what can be read)");
     PEEL_TRY(const auto commit, m_.read_commit(ref.commit), "");
     return commit->number;
   }
@@ -107,7 +111,7 @@ class Resolver {
       if (found) return fail(ErrorKind::usage, "'" + std::string(hex) + "' begins more than one revision id: write more digits");
       found = s.number;
     }
-    if (!found) return fail(ErrorKind::not_found, m_.path + ": no revision id begins with '" + escape_for_terminal(hex) + "'");
+    if (!found) return fail(m_.broken ? ErrorKind::corrupt : ErrorKind::not_found, m_.path + ": no revision id begins with '" + escape_for_terminal(hex) + "'");
     return *found;
   }
 

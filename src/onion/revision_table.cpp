@@ -52,6 +52,15 @@ Status RevisionTable::load(const Store& store) {
   return status;
 }
 
+void RevisionTable::take(std::vector<RevisionRow>&& rows) {
+  const auto newest = rows.empty() ? 0 : rows.back().summary.number;
+  for (const auto& row : unwritten_)
+    if (row.summary.number > newest) rows.push_back(row);
+  reset({});
+  for (const auto& row : rows) put(row);
+  unwritten_ = std::move(rows);
+}
+
 // Numbers ascend, and parents come before children (format.cpp): what walks history relies on both.
 Status RevisionTable::load_rows(const Store& store) {
   const auto put_next = [&](const RevisionRow& row) -> Status {

@@ -22,6 +22,9 @@ class RevisionTable {
   void reset(std::vector<RunLocation> runs);
   void add(const RevisionRow& row);
   Status load(const Store& store);
+  // Instead of load(), where a run is damaged: these rows and the newer ones not yet in a run. The next write_runs
+  // writes them all anew.
+  void take(std::vector<RevisionRow>&& rows);
   bool loaded() const { return loaded_; }
 
   // After load():

@@ -17,20 +17,25 @@ using namespace onion;
 
 namespace {
 
+bool all_zero(Bytes bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
+}
+
 class Check {
  public:
   Check(Onion::Impl& m, const VerifyOptions& options, VerifyReport& report) : m_(m), options_(options), report_(report) {}
 
   Status run() {
     const std::uint64_t end = m_.position.end;
+    PEEL_CHECK(check_ends(end), "");
     RecordScanner scanner(m_.store->file(), m_.super.salt);
     for (std::uint64_t at = records_begin; at < end;) {
       if (options_.cancel) PEEL_CHECK(options_.cancel->check(), "");
       if (options_.progress) options_.progress({at, end});
       PEEL_TRY(const auto record, scanner.at(at), m_.path);
       if (record) {
-        last_header_ = record->header;
         look_at(*record);
+        PEEL_CHECK(check_padding(*record), "");
         at = record->end();
         report_.bytes += record->end() - record->offset;
         continue;
@@ -50,6 +55,41 @@ class Check {
     d.chunk = name;
     d.what = std::move(what);
     report_.damage.push_back(std::move(d));
+  }
+
+  // What the superblocks say, what nothing uses, and what lies behind the last group.
+  Status check_ends(std::uint64_t end) {
+    for (const Damage& d : m_.damage)
+      if (d.locator < records_begin) report_.damage.push_back(d);
+    for (unsigned slot = 0; slot < 2; ++slot) {
+      Buffer unused(superblock_stride - superblock_size);
+      PEEL_CHECK(read_exactly(m_.store->file(), slot * superblock_stride + superblock_size, unused), m_.path);
+      if (!all_zero(unused))
+        PEEL_CHECK(unused_damaged(slot * superblock_stride + superblock_size, unused.size(), "unused bytes behind a superblock are not zero"), "");
+    }
+    PEEL_TRY(const auto size, m_.store->file().size(), m_.path);
+    report_.unfinished = size - std::min(size, end);
+    if (size < end) add(size, "the file ends here, but " + std::to_string(end) + " bytes were acknowledged");
+    return {};
+  }
+
+  Status check_padding(const RecordScanner::Record& r) {
+    std::array<std::byte, 8> padding{};
+    const std::uint64_t from = r.offset + record_header_size + r.header.length;
+    if (from == r.end()) return {};
+    PEEL_TRY([[maybe_unused]] const auto got, m_.store->file().read_at(from, MutableBytes(padding).first(r.end() - from)), m_.path);
+    if (all_zero(padding)) return {};
+    return unused_damaged(from, r.end() - from, "padding behind a record is not zero");
+  }
+
+  // Nothing was lost, but a flipped bit here says that there may be others.
+  Status unused_damaged(std::uint64_t at, std::size_t size, std::string what) {
+    add(at, std::move(what));
+    if (!options_.repair_from) return {};
+    PEEL_CHECK(m_.store->file().write_at(at, Buffer(size)), m_.path);
+    report_.repaired.push_back(std::move(report_.damage.back()));
+    report_.damage.pop_back();
+    return {};
   }
 
   void look_at(const RecordScanner::Record& r) {
@@ -74,18 +114,20 @@ class Check {
     PEEL_TRY([[maybe_unused]] const auto got, m_.store->file().read_at(at, raw), m_.path);
     auto header = decode_record_header(raw, m_.super.salt);
     std::uint64_t next = end;
+    RecordHeader group;  // a chunk is never the last of its group: the record behind it belongs to the same
     if (header && at + record_size(header->length) <= end) {
       next = at + record_size(header->length);
     } else {
       PEEL_TRY(const auto found, scanner.find_header(at + 8, 0), m_.path);
       if (found) next = std::min(end, found->offset);
+      if (found) group = found->header;
     }
     const auto chunk = decode_chunk_header(Bytes(raw).subspan(record_header_size));
     const bool may_be_chunk = (!header || header->type == RecordType::chunk) && chunk;
     const std::size_t before = report_.damage.size();
     add(at, header ? "checksum mismatch" : "record header damaged", may_be_chunk ? chunk->name : ChunkName{});
     if (may_be_chunk && options_.repair_from) {
-      PEEL_TRY(const bool mended, mend(at, next, *chunk, header ? std::optional(*header) : std::nullopt), "");
+      PEEL_TRY(const bool mended, mend(at, next, *chunk, header ? std::optional(*header) : std::nullopt, group), "");
       if (mended) {
         report_.repaired.push_back(report_.damage.back());
         report_.damage.resize(before);
@@ -95,7 +137,7 @@ class Check {
   }
 
   // Only a record identical to the lost one may take its place: its header checksum is part of its group's.
-  Result<bool> mend(std::uint64_t at, std::uint64_t next, const ChunkHeader& chunk, std::optional<RecordHeader> header) {
+  Result<bool> mend(std::uint64_t at, std::uint64_t next, const ChunkHeader& chunk, const std::optional<RecordHeader>& header, const RecordHeader& group) {
     const auto plain = options_.repair_from(chunk.name);
     if (!plain || plain->size() != chunk.name.length || codec::chunk_digest(*plain) != chunk.name.digest) return false;
     for (const auto effort : {codec::Effort::fast, codec::Effort::balanced, codec::Effort::thorough}) {
@@ -104,7 +146,7 @@ class Check {
       if (!encoded) return false;
       encode(chunk, record.data() + record_header_size);
       const Bytes payload = Bytes(record).subspan(record_header_size);
-      RecordHeader rebuilt = header ? *header : last_header_;
+      RecordHeader rebuilt = header ? *header : group;
       rebuilt.type = RecordType::chunk;
       rebuilt.length = static_cast<std::uint32_t>(payload.size());
       const auto seed = crc_seed(m_.super.salt, rebuilt.epoch);
@@ -245,7 +287,6 @@ class Check {
   Onion::Impl& m_;
   const VerifyOptions& options_;
   VerifyReport& report_;
-  RecordHeader last_header_;
   Buffer plain_;
   ChunkMemory memory_;
 };
@@ -256,8 +297,19 @@ Result<VerifyReport> Onion::verify(const VerifyOptions& options) {
   Impl& m = *impl_;
   VerifyReport report;
   if (options.repair_from) {
-    PEEL_TRY(const auto lock, m.take_lock(options.cancel), "");
+    PEEL_TRY(const auto lock, m.take_lock(options.cancel, Impl::Purpose::repair), "");
     PEEL_CHECK(Check(m, options, report).run(), "");
+    PEEL_CHECK(m.store->file().sync_data(), m.path);
+    PEEL_CHECK(m.load_state(), "");  // what was mended counts from here
+    if (m.bad_slot && !m.broken) {
+      PEEL_CHECK(m.acknowledge_twice(), "");
+      const auto slot = std::find_if(report.damage.begin(), report.damage.end(), [](const Damage& d) { return d.locator == 0 || d.locator == superblock_stride; });
+      if (slot != report.damage.end()) {
+        report.repaired.push_back(std::move(*slot));
+        report.damage.erase(slot);
+      }
+      PEEL_CHECK(m.load_state(), "");
+    }
   } else {
     PEEL_CHECK(Check(m, options, report).run(), "");
   }

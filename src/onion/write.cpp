@@ -16,6 +16,9 @@ namespace {
 constexpr std::uint64_t checkpoint_groups = 64;
 constexpr std::uint64_t checkpoint_bytes = 8u << 20;
 
+// Of a new file: its first superblock, the checkpoint, and its acknowledgement in both slots.
+constexpr std::uint64_t born_sequence = 3;
+
 }  // namespace
 
 Onion::Impl::Lock::~Lock() {
@@ -34,7 +37,7 @@ Status Onion::Impl::wait_for_lock(const Cancel* stop) {
   }
 }
 
-Result<Onion::Impl::Lock> Onion::Impl::take_lock(const Cancel* stop) {
+Result<Onion::Impl::Lock> Onion::Impl::take_lock(const Cancel* stop, Purpose purpose) {
   if (access != Access::write) return fail(ErrorKind::usage, path + " was opened for reading");
   if (locked) return fail(ErrorKind::usage, path + ": this handle is writing already");
   if (poisoned)
@@ -59,16 +62,17 @@ Result<Onion::Impl::Lock> Onion::Impl::take_lock(const Cancel* stop) {
   for (unsigned slot = 0; slot < 2; ++slot)
     PEEL_CHECK(read_exactly(store->file(), slot * superblock_stride, MutableBytes(raw).subspan(slot * superblock_size, superblock_size)), path);
   if (reload_needed || raw != seen_superblocks) {
-    PEEL_TRY(const auto current, read_superblock(store->file()), path);
-    if (reload_needed || current.group > position.group) PEEL_CHECK(load_state(), "");
-    else super = current;
+    PEEL_TRY(const auto slots, read_superblocks(store->file()), path);
+    if (reload_needed || !damage.empty() || slots.current.group > position.group) PEEL_CHECK(load_state(), "");
+    else see(slots);
     synced_end = std::max(synced_end, super.acknowledged);
     seen_superblocks = raw;
   }
   PEEL_TRY(const bool there, tail_is_there(), "");
   if (there) PEEL_CHECK(catch_up(), "");
   else PEEL_CHECK(forget_tail(), "");
-  PEEL_CHECK(check_acknowledged(), "");  // else damage would be overwritten as if it were a torn write
+  if (broken && purpose == Purpose::write)  // else damage would be overwritten as if it were a torn write
+    return fail(ErrorKind::corrupt, path + ": " + damage.back().what + "; nothing is added to a damaged history: mend it (peel verify --repair-from) or clone it again");
   PEEL_CHECK(settle_tail(), "");
   PEEL_CHECK(mend_tail(), "");
   return lock;
@@ -85,10 +89,10 @@ Status Onion::Impl::settle_tail() {
     }
     synced_end = position.end;
   }
-  // Who created or collected this file may have died before its name was durable. The second checkpoint in a file
-  // says that somebody has been here since.
+  // Who created or collected this file may have died before its name was durable. A later superblock says that
+  // somebody has been here since.
   if (!name_synced) {
-    if (super.sequence <= 1) PEEL_CHECK(file_system->sync_directory_of(path), path);
+    if (super.sequence <= born_sequence) PEEL_CHECK(file_system->sync_directory_of(path), path);
     name_synced = true;
   }
   return {};
@@ -134,7 +138,12 @@ void Onion::Impl::give_up(GroupWriter& writer) {
 
 Status Onion::Impl::write_checkpoint(GroupWriter& writer, std::uint64_t& offset) {
   std::lock_guard lock(history_mutex);
-  PEEL_CHECK(table.write_runs(*store, writer), "");
+  auto written = table.write_runs(*store, writer);
+  if (!written && written.error().kind() == ErrorKind::corrupt) {
+    PEEL_CHECK(salvage_rows(written.error()), "");
+    written = table.write_runs(*store, writer);
+  }
+  PEEL_CHECK(std::move(written), "");
   PEEL_CHECK(index.write_runs(*store, writer), "");
   CheckpointRecord c;
   c.next_number = next_number;
@@ -200,20 +209,36 @@ Status Onion::Impl::acknowledge(std::uint64_t checkpoint_offset) {
   groups_since_checkpoint = bytes_since_checkpoint = 0;
   // Reaches the disk with the next sync; until then the older superblock and a scan say the same.
   // Failing to write it costs a longer scan, nothing else: the group itself is durable.
-  if (write_superblock(store->file(), next)) super = next;
+  if (write_superblock(store->file(), next)) {
+    acknowledged_twice = super.acknowledged;
+    super = next;
+  }
   return {};
 }
 
-// The last groups of a handle may lie behind the last checkpoint. Saying that they are durable makes a flipped byte in
-// them damage instead of what looks like a torn write.
-Onion::Impl::~Impl() {
-  if (access != Access::write || locked || poisoned || reload_needed || !store || synced_end < position.end) return;
-  if (position.end <= super.acknowledged || !store->file().lock(false)) return;
-  if (auto current = read_superblock(store->file()); current && current->acknowledged < position.end) {
-    current->sequence += 1;
-    current->acknowledged = position.end;
-    (void)write_superblock(store->file(), *current).ok();
+// Saying that groups are durable makes a flipped byte in them damage instead of what looks like a torn write. Both slots
+// say it, so that damage to one hides nothing. The worse slot is written first, and synced before the other is touched.
+Status Onion::Impl::acknowledge_twice() {
+  Superblock next = super;
+  for (const bool first : {true, false}) {
+    if (!first) PEEL_CHECK(store->file().sync_data(), path);
+    next.sequence += 1;
+    next.acknowledged = position.end;
+    PEEL_CHECK(write_superblock(store->file(), next), path);
   }
+  super = next;
+  acknowledged_twice = position.end;
+  bad_slot = false;
+  return {};
+}
+
+// What this handle made durable is acknowledged when it goes.
+Onion::Impl::~Impl() {
+  if (access != Access::write || locked || poisoned || reload_needed || broken || !store || !name_synced) return;
+  if ((position.end <= acknowledged_twice && !bad_slot) || synced_end < position.end) return;
+  if (!store->file().lock(false)) return;
+  // Somebody may have been here since: then the acknowledgement is theirs to make.
+  if (auto slots = read_superblocks(store->file()); slots && slots->current == super) (void)acknowledge_twice().ok();
   store->file().unlock();
 }
 

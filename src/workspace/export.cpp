@@ -90,7 +90,9 @@ Status copy_onion(const Onion& onion, File& out, const Run& run) {
   const std::uint64_t end = impl.position.end;
   Buffer buffer(copy_size);
   PEEL_CHECK(out.write_at(0, Buffer(onion::records_begin)), "");
-  PEEL_CHECK(onion::write_superblock(out, impl.super), "");
+  onion::Superblock super = impl.super;
+  super.acknowledged = end;
+  for (int slot = 0; slot < 2; ++slot, ++super.sequence) PEEL_CHECK(onion::write_superblock(out, super), "");
   for (std::uint64_t at = onion::records_begin; at < end;) {
     if (run.cancel) PEEL_CHECK(run.cancel->check(), "");
     const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), end - at));

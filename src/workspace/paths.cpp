@@ -81,8 +81,9 @@ Result<std::vector<Paths>> onions_in(const std::string& directory) {
   return found;
 }
 
-Result<Onion> open_onion(const Paths& paths, Access access) {
+Result<Onion> open_onion(const Paths& paths, Access access, Damaged damaged) {
   OpenOptions options;
+  options.damaged_too = damaged == Damaged::readable;
   options.access = access;
   auto onion = Onion::open(paths.onion, options);
   if (!onion && onion.error().kind() == ErrorKind::not_found)

@@ -21,10 +21,11 @@ void try_stamp(Onion& onion, const Paths& paths, const Replacement& replacement,
   if (auto stored = onion.update_refs(std::span(&*change, 1)); !stored) return;
 }
 
-// To restore, a history that may only be read is enough.
+// To restore, a history that may only be read is enough, also a damaged one.
 Result<Onion> open_to_restore(const Paths& paths) {
   auto onion = open_onion(paths, Access::write);
   if (onion) return onion;
+  if (onion.error().kind() == ErrorKind::corrupt) return open_onion(paths, Access::read, Damaged::readable);
   const int code = onion.error().os_error();
   return code == EACCES || code == EROFS || code == EPERM ? open_onion(paths, Access::read) : std::move(onion);
 }

@@ -86,6 +86,7 @@ Result<StatusReport> status(const Paths& paths, const StatusRequest& request) {
     report.writer = probe_writer((*source)->fd());
     return report;
   }
+  report.damage.assign(onion->damage().begin(), onion->damage().end());
   PEEL_CHECK(read_history(*onion, report), "status of " + escape_for_terminal(paths.file));
   if (const auto stamp = load_stamp(*onion)) report.based_on = onion->find(stamp->revision);
   const auto source = open_working(paths, report);

@@ -48,8 +48,9 @@ Result<Paths> locate(const std::string& name, const std::optional<std::string>& 
 // Every *.onion of a directory, sorted by name: what `peel log` and `peel status` without FILE list.
 Result<std::vector<Paths>> onions_in(const std::string& directory);
 
-// not_found says how to start a history.
-Result<Onion> open_onion(const Paths& paths, Access access = Access::read);
+// not_found says how to start a history. `readable`: also one where damage may have taken revisions (Onion::is_complete).
+enum class Damaged : std::uint8_t { refused, readable };
+Result<Onion> open_onion(const Paths& paths, Access access = Access::read, Damaged damaged = Damaged::refused);
 
 // --- the working file as a Source ---------------------------------------------------------------
 
@@ -152,6 +153,7 @@ struct StatusReport {
   std::optional<RevisionInfo> head;        // of the current branch
   std::optional<std::uint64_t> same_as;    // newest revision with the file's content
   std::optional<std::uint64_t> based_on;   // what peel last put there or recorded from there
+  std::vector<Damage> damage;              // of the history, met on the way
 };
 
 Result<StatusReport> status(const Paths& paths, const StatusRequest& request = {});

@@ -293,6 +293,47 @@ class Care(PeelCase):
         self.assertLess((self.work / "f.onion").stat().st_size, size)
         self.peel("gc", "f", "--defer", "--dry-run", expect=2)
 
+    def test_damage_to_the_newest_commit_leaves_the_older_ones(self):
+        self.write("g", os.urandom(100_000))
+        self.peel("commit", "g", "-q")
+        old = (self.work / "g").read_bytes()
+        size = (self.work / "g.onion").stat().st_size
+        self.write("g", os.urandom(60_000) + old[60_000:])
+        self.peel("commit", "g", "-q")
+        sound = (self.work / "g.onion").read_bytes()
+        self.write("copy.onion", sound)
+        middle = (size + len(sound)) // 2
+        flipped = sound[:middle] + bytes([sound[middle] ^ 4]) + sound[middle + 1:]
+        self.write("g.onion", flipped)
+        self.peel("export", "g", "@1", "-o", "g1")
+        self.assertEqual((self.work / "g1").read_bytes(), old)
+        self.assertEqual(len(self.json("log", "g")["revisions"]), 2)
+        report = self.json("verify", "g", expect=4)
+        self.assertEqual(report["damage"][0]["revision"], 2)
+        self.assertGreater(report["damage"][0]["length"], 0)
+        self.json("verify", "g", "--repair-from", "copy.onion")
+        self.assertEqual((self.work / "g.onion").read_bytes(), sound)
+
+    def test_a_shorter_history_is_never_silent(self):
+        for i in range(5):
+            self.write("g", os.urandom(30_000))
+            self.peel("commit", "g", "-q")
+        sound = (self.work / "g.onion").read_bytes()
+        self.write("g.onion", bytes(512) + sound[512:])
+        _, err = self.peel("verify", "g", expect=4)
+        _, err = self.peel("status", "g")
+        self.assertIn("superblock A", err)
+        self.write("g.onion", bytes(512) + sound[512:-20_000])
+        self.assertEqual([r["number"] for r in self.json("log", "g", expect=4)["revisions"]], [4, 3, 2, 1])
+        for command in (["verify", "g"], ["status", "g"], ["commit", "g"], ["export", "g", "-o", "new"], ["clone", "g.onion", "h"]):
+            _, err = self.peel(*command, expect=4)
+            self.assertIn("damage", err)
+        self.peel("export", "g", "@3", "-o", "new")
+        self.write("g.onion", bytes(512) + sound[512:])
+        self.write("g", b"more")
+        self.peel("commit", "g", "-q")  # writes the superblock anew
+        self.peel("verify", "g", "--deep")
+
     def test_verify_finds_and_repairs_damage(self):
         sound = self.json("verify", "f", "--deep")
         self.assertEqual((sound["damage"], sound["revisions"]), ([], 6))

@@ -1,9 +1,8 @@
-// Calls that fail one by one, a disk that fills up, and damage: an error is returned, the acknowledged state stays, and
-// work goes on. Damage never looks like a shorter history.
+// Calls that fail one by one and a disk that fills up: an error is returned, the acknowledged state stays, and work
+// goes on.
 #include <cerrno>
 
 #include "base/cancel.h"
-#include "onion/log.h"
 #include "onion_scenario.h"
 
 using namespace peel;
@@ -321,123 +320,6 @@ TEST(OnionFaults, SyncedStagedChunksSurvive) {
     ASSERT_TRUE(resumed);
     for (const ChunkName& name : names) EXPECT_TRUE(resumed->has_chunk(name));
     if (HasFailure()) return;
-  }
-}
-
-// --- damage ----------------------------------------------------------------------------------------
-
-class DamageTest : public ::testing::Test {
-protected:
-  // `commits` revisions, the last `beyond` of them after the last checkpoint. A handle that is closed acknowledges
-  // them; one that is killed does not.
-  void build(int commits, int beyond, bool killed = false) {
-    World world(machine_);
-    fill(world, commits - beyond);
-    ASSERT_TRUE(world.open().value()->flush());
-    std::mt19937_64 random(5);
-    for (int i = 0; i < beyond; ++i) {
-      if (killed) torn_from_ = size_of(machine_);
-      ASSERT_TRUE(commit_scan_step(random_bytes(random, 5000), "beyond " + std::to_string(i))(world));
-    }
-    if (killed) machine_.kill();
-    world.onion.reset();
-    state_ = look_at(machine_);
-    ASSERT_EQ(state_.revisions.size(), static_cast<std::size_t>(commits));
-  }
-
-  // Open says corrupt, or everything is listed; false when verification then finds nothing either.
-  bool expect_noticed(std::uint64_t at) {
-    const auto onion = Onion::open(onion_path, {Access::read, &machine_, false});
-    if (!onion) {
-      EXPECT_EQ(onion.error().kind(), ErrorKind::corrupt) << onion.error().message();
-      return true;
-    }
-    auto& o = const_cast<Onion&>(*onion);
-    EXPECT_GE(o.revision_count() + (at < torn_from_ ? 0 : 1), state_.revisions.size())
-        << "history got shorter without a word, byte " << at;
-    const auto report = o.verify({.deep = true});
-    return !report || !report->damage.empty() || o.revision_count() < state_.revisions.size();
-  }
-
-  void flip_everywhere(std::uint64_t stride) {
-    std::size_t noticed = 0, silent = 0;
-    std::mt19937_64 random(stride);
-    for (std::uint64_t at = 8192 + random() % stride; at < size_of(machine_); at += stride) {
-      const auto mask = static_cast<std::byte>(1u << random() % 8);
-      machine_.flip(onion_path, at, mask);
-      (expect_noticed(at) ? noticed : silent) += 1;
-      machine_.flip(onion_path, at, mask);
-      if (HasFailure()) return;
-    }
-    EXPECT_GT(noticed, 50u);
-    EXPECT_LT(silent, noticed / 20);  // padding
-  }
-
-  FaultyFileSystem machine_;
-  HistoryState state_;
-  std::uint64_t torn_from_ = ~0ull;  // where damage looks like a torn write: the last group of a killed process
-};
-
-TEST_F(DamageTest, BeforeTheAcknowledgedTail) {
-  build(8, 0);
-  flip_everywhere(41);
-}
-
-TEST_F(DamageTest, BeyondTheCheckpoint) {
-  build(9, 6);
-  flip_everywhere(43);
-}
-
-TEST_F(DamageTest, BeyondItWhenGroupsFollow) {
-  build(9, 6, true);
-  flip_everywhere(43);
-}
-
-// Sectors of zeros, as a disk that lost them gives them.
-TEST_F(DamageTest, LostSectors) {
-  build(9, 6, true);
-  const Buffer whole = *machine_.contents(onion_path);
-  for (std::uint64_t at = 8192; at + 512 < torn_from_; at += 512) {
-    auto file = machine_.open(onion_path, OpenMode::read_write);
-    ASSERT_TRUE((*file)->write_at(at, Buffer(512)));
-    EXPECT_TRUE(expect_noticed(at)) << at;
-    ASSERT_TRUE((*file)->write_at(at, Bytes(whole).subspan(at, 512)));
-  }
-}
-
-// One superblock may go; a scan from the other finds the same. Both: no onion.
-TEST_F(DamageTest, Superblocks) {
-  build(5, 2);
-  for (std::uint64_t byte = 0; byte < onion::superblock_size; ++byte)
-    for (const std::uint64_t slot : {0u, 4096u}) {
-      machine_.flip(onion_path, slot + byte, std::byte{4});
-      EXPECT_EQ(look_at(machine_, false).text(), state_.text()) << slot << " " << byte;
-      machine_.flip(onion_path, 4096 - slot + byte, std::byte{4});
-      EXPECT_EQ(Onion::open(onion_path, {Access::read, &machine_, false}).error().kind(), ErrorKind::corrupt);
-      machine_.flip(onion_path, slot + byte, std::byte{4});
-      machine_.flip(onion_path, 4096 - slot + byte, std::byte{4});
-    }
-}
-
-// Cut below what is acknowledged: damage. Cut beyond it: the groups that are whole.
-TEST_F(DamageTest, ShorterFile) {
-  build(6, 3, true);
-  const Buffer whole = *machine_.contents(onion_path);
-  const std::uint64_t acknowledged =
-      onion::read_superblock(*machine_.open(onion_path, OpenMode::read).value())->acknowledged;
-  ASSERT_LT(acknowledged, whole.size());
-  for (std::uint64_t size = 0; size < whole.size(); size += 97) {
-    FaultyFileSystem other;
-    ASSERT_TRUE(other.open(onion_path, OpenMode::create_new).value()->write_at(0, Bytes(whole).first(size)));
-    const auto onion = Onion::open(onion_path, {Access::read, &other, false});
-    if (size < acknowledged) {
-      ASSERT_FALSE(onion) << size;
-      EXPECT_EQ(onion.error().kind(), ErrorKind::corrupt);
-    } else {
-      ASSERT_TRUE(onion) << size << onion.error().message();
-      const auto seen = look_at(other, false);
-      EXPECT_TRUE(std::equal(seen.revisions.begin(), seen.revisions.end(), state_.revisions.begin()));
-    }
   }
 }
 
