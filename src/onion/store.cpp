@@ -1,6 +1,7 @@
 #include "onion/store.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 
 #include "codec/crc32c.h"
@@ -86,7 +87,7 @@ Result<std::shared_ptr<const Node>> Store::node(std::uint64_t offset) const {
   PEEL_TRY(const auto record, read_record(offset, RecordType::node), "");
   auto decoded = decode_node(record.payload());
   if (!decoded) return damaged(offset, decoded.error().message());
-  auto shared = std::make_shared<const Node>(std::move(decoded).value());
+  std::shared_ptr<const Node> shared = std::make_shared<Node>(std::move(decoded).value());
   set_of(offset).set->put(offset, shared);
   return shared;
 }
@@ -95,10 +96,15 @@ void Store::remember(std::uint64_t offset, std::shared_ptr<const Node> node) con
   set_of(offset).set->put(offset, std::move(node));
 }
 
-void Store::superseded(std::uint64_t offset) const {
-  const auto [lock, set] = set_of(offset);
-  for (std::size_t i = 0; i < Set::ways; ++i)
-    if (set->offset[i] == offset) set->node[i].reset();
+std::shared_ptr<Node> Store::edit(std::uint64_t offset, std::shared_ptr<const Node> node) const {
+  {
+    const auto [lock, set] = set_of(offset);
+    for (std::size_t i = 0; i < Set::ways; ++i)
+      if (set->offset[i] == offset) set->node[i].reset();
+  }
+  if (node.use_count() > 1) return std::make_shared<Node>(*node);
+  std::atomic_thread_fence(std::memory_order_acquire);  // whoever let go of it has finished reading
+  return std::const_pointer_cast<Node>(std::move(node));
 }
 
 void Store::forget_from(std::uint64_t offset) const {

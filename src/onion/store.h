@@ -35,8 +35,8 @@ class Store {
 
   Result<std::shared_ptr<const Node>> node(std::uint64_t offset) const;
   void remember(std::uint64_t offset, std::shared_ptr<const Node> node) const;
-  // A newer version took the node's place; only history still needs it.
-  void superseded(std::uint64_t offset) const;
+  // A node to change into its successor, no longer cached: itself when nobody else holds it, else a copy.
+  std::shared_ptr<Node> edit(std::uint64_t offset, std::shared_ptr<const Node> node) const;
   // A commit that is given up must take its nodes out again.
   void forget_from(std::uint64_t offset) const;
 

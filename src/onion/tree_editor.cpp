@@ -9,8 +9,8 @@ TreeEditor::TreeEditor(const Store& store, GroupWriter& writer, const Tree& old,
   new_.size = new_size;
 }
 
-Node& TreeEditor::Open::edit() {
-  if (!own) own = std::make_shared<Node>(*shared);
+Node& TreeEditor::Open::edit(const Store& store) {
+  if (!own) own = store.edit(ref, std::move(shared));
   return *own;
 }
 
@@ -49,13 +49,14 @@ Status TreeEditor::start() {
   PEEL_TRY(auto node, load(root), "");
   if (old_levels >= levels_) {
     top.shared = std::move(node);
+    top.ref = root;
     return {};
   }
   // The file grew past its tree: the old root becomes child 0 of new nodes. A root keeps only the digests that
   // its content digest needs, so its own is computed here.
   Node below = *node;
   below.update_digests(0xffff);
-  store_.remember(root, std::make_shared<const Node>(below));  // edits of it as a child need them all
+  store_.remember(root, std::make_shared<Node>(below));  // edits of it as a child need them all
   for (unsigned l = old_levels; l < levels_; ++l) {
     Node above = Node::empty(l, old_.page_log2);
     above.set_child(0, root, below.own_digest());
@@ -87,7 +88,8 @@ Status TreeEditor::navigate(unsigned level, std::uint64_t index) {
     child.own.reset();
     child.shared.reset();
     if (parent.node().has(slot)) {
-      PEEL_TRY(child.shared, load(parent.node().child[slot]), "");
+      child.ref = parent.node().child[slot];
+      PEEL_TRY(child.shared, load(child.ref), "");
       if (child.shared->level != l - 1) return fail(ErrorKind::corrupt, store_.path() + ": node does not fit its place");
     } else {
       child.own = std::make_shared<Node>(Node::empty(l - 1, old_.page_log2));
@@ -106,7 +108,7 @@ Status TreeEditor::close(unsigned level) {
   Open& parent = open_[level + 1];
   const auto slot = static_cast<unsigned>(o.index & (fanout - 1));
   parent.changed = static_cast<std::uint16_t>(parent.changed | 1u << slot);
-  Node& above = parent.edit();
+  Node& above = parent.edit(store_);
   if (o.own->mask == 0) {
     above.clear_child(slot);
     return {};
@@ -115,7 +117,6 @@ Status TreeEditor::close(unsigned level) {
   Status status;
   const auto ref = write(*o.own, status);
   if (!status) return status;
-  if (above.has(slot)) store_.superseded(above.child[slot]);
   above.set_child(slot, ref, o.own->own_digest());
   store_.remember(ref, std::move(o.own));
   return {};
@@ -135,7 +136,7 @@ Status TreeEditor::set_page(std::uint64_t page, const Digest& digest, std::span<
   const auto end = static_cast<std::uint32_t>((slot + 1) << old_.page_log2);
   const bool zero = digest == codec::zero_subtree(old_.page_height());
   if (zero && !leaf.node().has(slot)) return {};
-  Node& node = leaf.edit();
+  Node& node = leaf.edit(store_);
   leaf.changed = static_cast<std::uint16_t>(leaf.changed | 1u << slot);
   if (zero) {
     node.clear_child(slot);
@@ -179,7 +180,7 @@ Status TreeEditor::clear_pages(std::uint64_t first, std::uint64_t last) {
       if (first == child_begin && first + span <= last && !child_open) {
         PEEL_CHECK(navigate(l, first >> (4 * (l + 1))), "");
         Open& o = open_[l];
-        Node& edited = o.edit();
+        Node& edited = o.edit(store_);
         edited.clear_child(slot);
         if (l == 0) edited.replace_slices(slot << old_.page_log2, (slot + 1) << old_.page_log2, {});
         o.changed = static_cast<std::uint16_t>(o.changed | 1u << slot);
@@ -213,7 +214,7 @@ Result<TreeEditor::Finished> TreeEditor::finish() {
   if (root.changed == 0 && new_.size == old_.size && root.shared && !root.own) return Finished{new_, root.node().digest[top]};
   const bool same_root = root.changed == 0 && old_.levels() == levels_;
   // The end may have moved without touching a page: then more (or fewer) of the root's digests count.
-  root.edit().update_digests(new_.size == old_.size ? root.changed : std::uint16_t{0xffff}, top);
+  root.edit(store_).update_digests(new_.size == old_.size ? root.changed : std::uint16_t{0xffff}, top);
   const Digest subtree = root.node().digest[top];
   if (same_root) {
     new_.root = old_.root;
@@ -224,7 +225,6 @@ Result<TreeEditor::Finished> TreeEditor::finish() {
   Status status;
   new_.root = write(*root.own, status);
   if (!status) return std::move(status.error());
-  if (old_.root != 0 && old_.levels() == levels_) store_.superseded(old_.root);
   store_.remember(new_.root, std::move(root.own));
   return Finished{new_, subtree};
 }

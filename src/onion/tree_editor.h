@@ -35,12 +35,13 @@ class TreeEditor {
   // A node being edited. `shared` is the published one until the first change; then `own` is the copy.
   struct Open {
     NodePointer shared;
+    std::uint64_t ref = 0;  // of `shared`
     std::shared_ptr<Node> own;
     std::uint64_t index = 0;
     std::uint16_t changed = 0;
     bool open = false;
     const Node& node() const { return own ? *own : *shared; }
-    Node& edit();
+    Node& edit(const Store& store);
   };
   Status start();                                     // fits the old root to the new number of levels
   Result<NodePointer> load(std::uint64_t ref);
