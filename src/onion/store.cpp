@@ -121,22 +121,29 @@ Result<ChunkHeader> Store::load_chunk(std::uint64_t offset, std::uint32_t record
   const auto expected = std::clamp<std::size_t>(record_size_hint, record_header_size + chunk_header_size, record_size(chunk_header_size + codec::chunk_size_max));
   if (raw.size() < expected) raw.resize(expected);
   PEEL_TRY(std::size_t got, file_->read_at(offset, MutableBytes(raw).first(expected)), path_);
-  auto header = decode_record_header(Bytes(raw).first(got), salt_);
+  if (const auto header = decode_record_header(Bytes(raw).first(got), salt_); header && header->length <= chunk_header_size + codec::chunk_size_max) {
+    const std::size_t whole = record_header_size + header->length;
+    if (whole > got) {
+      if (raw.size() < whole) raw.resize(whole);
+      PEEL_TRY(const auto more, file_->read_at(offset + got, MutableBytes(raw).subspan(got, whole - got)), path_);
+      got += more;
+    }
+  }
+  PEEL_TRY(const auto view, view_chunk(offset, Bytes(raw).first(got)), "");
+  stored = view.stored;
+  return view.header;
+}
+
+Result<Store::ChunkView> Store::view_chunk(std::uint64_t offset, Bytes record) const {
+  auto header = decode_record_header(record, salt_);
   if (!header) return damaged(offset, header.error().message());
   if (header->type != RecordType::chunk) return damaged(offset, "no chunk here");
   if (header->length > chunk_header_size + codec::chunk_size_max) return damaged(offset, "a chunk of impossible size");
-  const std::size_t whole = record_header_size + header->length;
-  if (whole > got) {
-    if (raw.size() < whole) raw.resize(whole);
-    PEEL_TRY(const auto more, file_->read_at(offset + got, MutableBytes(raw).subspan(got, whole - got)), path_);
-    got += more;
-    if (got < whole) return damaged(offset, "the file ends inside this chunk");
-  }
-  const Bytes payload = Bytes(raw).subspan(record_header_size, header->length);
+  if (record.size() < record_header_size + header->length) return damaged(offset, "the file ends inside this chunk");
+  const Bytes payload = record.subspan(record_header_size, header->length);
   auto chunk = decode_chunk_header(payload);
   if (!chunk) return damaged(offset, chunk.error().message());
-  stored = payload.subspan(chunk_header_size);
-  return std::move(chunk).value();
+  return ChunkView{*chunk, payload.subspan(chunk_header_size)};
 }
 
 Result<Store::ChunkPlace> Store::probe_chunk(std::uint64_t offset) const {
@@ -175,17 +182,6 @@ Status Store::read_chunk(std::uint64_t offset, std::uint32_t record_size_hint, B
   if (!decoded) return damaged(offset, decoded.error().message());
   if (codec::chunk_digest(out) != chunk.name.digest) return damaged(offset, "chunk does not match its digest");
   return {};
-}
-
-Result<bool> Store::read_whole(const Slice& slice, const Digest* page_digest, unsigned page_height, MutableBytes out) const {
-  Bytes stored;
-  PEEL_TRY(const auto chunk, load_chunk(slice.chunk, slice.record_size, scratch, stored), "");
-  if (chunk.name.length != out.size()) return false;
-  auto decoded = codec::decode(static_cast<codec::Codec>(chunk.codec), chunk.width, stored, out);
-  if (!decoded) return damaged(slice.chunk, decoded.error().message());
-  if (page_digest ? codec::subtree_digest(out, page_height) != *page_digest : codec::chunk_digest(out) != chunk.name.digest)
-    return damaged(slice.chunk, page_digest ? "page does not match its digest" : "chunk does not match its digest");
-  return true;
 }
 
 }  // namespace peel::onion

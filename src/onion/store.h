@@ -42,9 +42,12 @@ class Store {
 
   // Decodes the whole chunk of `slice` into `out` (resized) and verifies it against its name.
   Status read_chunk(std::uint64_t offset, std::uint32_t record_size_hint, Buffer& out) const;
-  // A slice that is exactly one chunk, decoded straight into place and verified: against the tree's own digest where it
-  // is a whole page, else against the chunk's name. False when the chunk is longer (read_chunk serves that).
-  Result<bool> read_whole(const Slice& slice, const Digest* page_digest, unsigned page_height, MutableBytes out) const;
+  // A CHUNK record that is in memory already; only its headers are checked.
+  struct ChunkView {
+    ChunkHeader header;
+    Bytes stored;
+  };
+  Result<ChunkView> view_chunk(std::uint64_t offset, Bytes record) const;
   struct ChunkPlace {
     ChunkHeader header;
     std::uint32_t record_size = 0;

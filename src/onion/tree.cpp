@@ -129,36 +129,6 @@ Status visit_slices(LeafCursor& cursor, std::uint64_t offset, std::uint64_t leng
   return {};
 }
 
-Status read_tree(const Store& store, LeafCursor& cursor, std::uint64_t offset, MutableBytes out, ChunkMemory& memory) {
-  const Tree& tree = cursor.tree();
-  const auto page_size = static_cast<std::uint32_t>(tree.page_size());
-  return visit_slices(cursor, offset, out.size(), [&](std::uint64_t at, std::uint64_t length, const Slice* slice) -> Status {
-    const MutableBytes target = out.subspan(static_cast<std::size_t>(at - offset), static_cast<std::size_t>(length));
-    if (!slice) {
-      std::fill(target.begin(), target.end(), std::byte{0});
-      return {};
-    }
-    if (slice->chunk_offset == 0 && memory.offset != slice->chunk) {
-      Digest digest;
-      const bool page = slice->length == page_size && at % page_size == 0;
-      if (page) {
-        PEEL_TRY(digest, cursor.page_digest(at >> tree.page_log2), "");
-      }
-      PEEL_TRY(const bool whole, store.read_whole(*slice, page ? &digest : nullptr, tree.page_height(), target), "");
-      if (whole) return {};
-    }
-    if (memory.offset != slice->chunk) {
-      memory.offset = 0;
-      PEEL_CHECK(store.read_chunk(slice->chunk, slice->record_size, memory.plain), "");
-      memory.offset = slice->chunk;
-    }
-    if (std::uint64_t{slice->chunk_offset} + slice->length > memory.plain.size())
-      return fail(ErrorKind::corrupt, store.path() + ": slice beyond its chunk at offset " + std::to_string(slice->chunk));
-    std::copy_n(memory.plain.begin() + slice->chunk_offset, slice->length, target.begin());
-    return {};
-  });
-}
-
 namespace {
 
 struct Comparison {

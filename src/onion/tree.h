@@ -68,6 +68,7 @@ class DigestCursor {
 // Remembers the last chunk decoded, so that reading a chunk in pieces decodes it once.
 struct ChunkMemory {
   std::uint64_t offset = 0;
+  bool proven = false;  // checked against the chunk's own name
   Buffer plain;
 };
 
