@@ -29,13 +29,12 @@ class Selection {
     const bool by_age = policy.keep_last || policy.keep_within_ns || policy.keep_daily;
     for (const auto& [key, stored] : m_.refs) {
       if (key.first == RefKind::setting || stored.commit == 0) continue;
-      const auto i = m_.table.index_of(stored.ref.target);
-      if (!i) continue;
-      keep_[*i] = true;
+      PEEL_TRY(const std::size_t i, revision_of(key.second, stored), "");
+      keep_[i] = true;
       if (!by_age) {
-        heads_.push_back(*i);
+        heads_.push_back(i);
       } else if (key.first == RefKind::branch) {
-        PEEL_CHECK(keep_of_branch(*i, policy, now_ns), "");
+        PEEL_CHECK(keep_of_branch(i, policy, now_ns), "");
       }
     }
     if (!by_age) {
@@ -51,10 +50,10 @@ class Selection {
   Status rescue(std::vector<bool>& keep) const {
     std::vector<char> wanted(rows_.size(), 0);
     for (const auto& [key, stored] : m_.refs) {
-      const auto i = key.first == RefKind::setting ? std::nullopt : m_.table.index_of(stored.ref.target);
-      if (!i) continue;
-      if (key.first == RefKind::tag) keep[*i] = true;
-      else wanted[*i] = 1;
+      if (key.first == RefKind::setting || stored.commit == 0) continue;
+      PEEL_TRY(const std::size_t i, revision_of(key.second, stored), "");
+      if (key.first == RefKind::tag) keep[i] = true;
+      else wanted[i] = 1;
     }
     for (std::size_t i = rows_.size(); i-- > 0;) {
       const bool rescued = wanted[i] && !keep[i];
@@ -65,6 +64,13 @@ class Selection {
   }
 
  private:
+  // What a ref names must be here, or it would be dropped.
+  Result<std::size_t> revision_of(const std::string& name, const StoredRef& stored) const {
+    const auto i = m_.table.index_of_commit(stored.commit);
+    if (!i) return fail(ErrorKind::corrupt, m_.path + ": " + name + " names a revision that is not here; nothing is collected");
+    return *i;
+  }
+
   Result<std::vector<char>> reachable(const std::vector<std::size_t>& from) const {
     std::vector<char> reached(rows_.size(), 0);
     for (const std::size_t i : from) reached[i] = 1;

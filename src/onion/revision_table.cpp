@@ -64,7 +64,7 @@ void RevisionTable::take(std::vector<RevisionRow>&& rows) {
 // Numbers ascend, and parents come before children (format.cpp): what walks history relies on both.
 Status RevisionTable::load_rows(const Store& store) {
   const auto put_next = [&](const RevisionRow& row) -> Status {
-    if (!summaries_.empty() && row.summary.number <= summaries_.back().number)
+    if (!summaries_.empty() && (row.summary.number <= summaries_.back().number || row.commit <= extras_.back().commit))
       return fail(ErrorKind::corrupt, store.path() + ": revision @" + std::to_string(row.summary.number) + " is out of order");
     put(row);
     return {};
@@ -84,6 +84,12 @@ std::optional<std::size_t> RevisionTable::index_of(std::uint64_t number) const {
                                    [](const RevisionSummary& s, std::uint64_t n) { return s.number < n; });
   if (it == summaries_.end() || it->number != number) return std::nullopt;
   return static_cast<std::size_t>(it - summaries_.begin());
+}
+
+std::optional<std::size_t> RevisionTable::index_of_commit(std::uint64_t offset) const {
+  const auto it = std::lower_bound(extras_.begin(), extras_.end(), offset, [](const Extra& e, std::uint64_t at) { return e.commit < at; });
+  if (it == extras_.end() || it->commit != offset) return std::nullopt;
+  return static_cast<std::size_t>(it - extras_.begin());
 }
 
 std::optional<std::size_t> RevisionTable::index_of(const RevisionId& id) const {

@@ -30,8 +30,9 @@ class RevisionTable {
   // After load():
   std::span<const RevisionSummary> summaries() const { return summaries_; }
   std::size_t size() const { return summaries_.size(); }
-  // Index of a number or an id.
+  // Index of a number, of the offset of a COMMIT record (both ascend), or of an id (the first time makes a map of all).
   std::optional<std::size_t> index_of(std::uint64_t number) const;
+  std::optional<std::size_t> index_of_commit(std::uint64_t offset) const;
   std::optional<std::size_t> index_of(const RevisionId& id) const;
   struct Extra {
     Digest content;
