@@ -132,7 +132,7 @@ Result<int> run_verify(Context& context) {
     connect.cancel = &context.cancel;
     PEEL_TRY(repair, sync::RepairSource::open(url, connect), "");
     options.repair_from = [&repair, &context](const ChunkName& name) {
-      Result<Buffer> chunk = repair->chunk(name);
+      Result<StoredChunk> chunk = repair->chunk(name);
       if (!chunk) context.messages.warning(chunk.error().message());
       return chunk;
     };

@@ -219,7 +219,7 @@ struct VerifyOptions {
   const Cancel* cancel = nullptr;
   ProgressFunction progress;
   // Asked for each damaged chunk; what it returns is verified, then stored in place of the damage.
-  std::function<Result<Buffer>(const ChunkName&)> repair_from;
+  std::function<Result<StoredChunk>(const ChunkName&)> repair_from;
 };
 
 struct VerifyReport {

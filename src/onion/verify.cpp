@@ -136,29 +136,39 @@ class Check {
     return next;
   }
 
-  // Only a record identical to the lost one may take its place: its header checksum is part of its group's.
-  Result<bool> mend(std::uint64_t at, std::uint64_t next, const ChunkHeader& chunk, const std::optional<RecordHeader>& header, const RecordHeader& group) {
-    const auto plain = options_.repair_from(chunk.name);
-    if (!plain || plain->size() != chunk.name.length || codec::chunk_digest(*plain) != chunk.name.digest) return false;
-    for (const auto effort : {codec::Effort::fast, codec::Effort::balanced, codec::Effort::thorough}) {
+  // Only a record identical to the lost one may take its place: its header checksum is part of its group's. A copy that was
+  // fetched or pushed has the very bytes; else the plain bytes are encoded again as they were.
+  Result<bool> mend(std::uint64_t at, std::uint64_t next, const ChunkHeader& lost, const std::optional<RecordHeader>& header, const RecordHeader& group) {
+    const auto copy = options_.repair_from(lost.name);
+    if (!copy) return false;
+    Buffer plain(lost.name.length);
+    if (!codec::decode(static_cast<codec::Codec>(copy->codec), copy->width, copy->stored, plain) || codec::chunk_digest(plain) != lost.name.digest) return false;
+    const auto write_if_same = [&](std::uint8_t codec, std::uint8_t width, Bytes stored) -> Result<bool> {
       Buffer record(record_header_size + chunk_header_size);
-      const auto encoded = codec::encode_as(static_cast<codec::Codec>(chunk.codec), chunk.width, effort, *plain, record);
-      if (!encoded) return false;
-      encode(chunk, record.data() + record_header_size);
+      encode(ChunkHeader{lost.name, codec, width}, record.data() + record_header_size);
+      record.insert(record.end(), stored.begin(), stored.end());
       const Bytes payload = Bytes(record).subspan(record_header_size);
       RecordHeader rebuilt = header ? *header : group;
       rebuilt.type = RecordType::chunk;
       rebuilt.length = static_cast<std::uint32_t>(payload.size());
       const auto seed = crc_seed(m_.super.salt, rebuilt.epoch);
       rebuilt.payload_crc = codec::crc32c(seed, payload);
-      if (header ? rebuilt != *header : at + record_size(payload.size()) != next) continue;
+      const bool fits = codec == lost.codec && width == lost.width && at + record_size(payload.size()) == next;
+      if (header ? rebuilt != *header : !fits) return false;
       record.resize(record_size(payload.size()));
       encode(rebuilt, seed, record.data());
       PEEL_CHECK(m_.store->file().write_at(at, record), m_.path);
       PEEL_CHECK(m_.store->file().sync_data(), m_.path);
       return true;
+    };
+    PEEL_TRY(bool mended, write_if_same(copy->codec, copy->width, copy->stored), "");
+    for (const auto effort : {codec::Effort::fast, codec::Effort::balanced, codec::Effort::thorough}) {
+      if (mended) break;
+      Buffer stored;
+      if (!codec::encode_as(static_cast<codec::Codec>(lost.codec), lost.width, effort, plain, stored)) break;
+      PEEL_TRY(mended, write_if_same(lost.codec, lost.width, stored), "");
     }
-    return false;
+    return mended;
   }
 
   Status check_revisions() {

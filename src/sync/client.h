@@ -163,8 +163,8 @@ public:
   RepairSource(RepairSource&&) noexcept;
   RepairSource& operator=(RepairSource&&) noexcept;
   ~RepairSource();
-  // The plain bytes, verified. not_found: the remote does not have it either.
-  Result<Buffer> chunk(const ChunkName& name);
+  // As stored there, unverified. not_found: the remote does not have it either.
+  Result<StoredChunk> chunk(const ChunkName& name);
 
 private:
   struct Impl;

@@ -3,7 +3,6 @@
 
 #include "base/hex.h"
 #include "codec/grid_digest.h"
-#include "codec/page_codec.h"
 #include "sync/client.h"
 #include "sync/connection.h"
 #include "trust/invites.h"
@@ -119,7 +118,7 @@ Result<RepairSource> RepairSource::open(const Url& url, const ConnectOptions& op
   }
 }
 
-Result<Buffer> RepairSource::chunk(const ChunkName& name) {
+Result<StoredChunk> RepairSource::chunk(const ChunkName& name) {
   Connection& connection = *impl_->connection;
   if (connection.session().over()) return fail(ErrorKind::network, "the connection to the copy is lost");
   connection.session().ask_chunk(name);
@@ -129,13 +128,7 @@ Result<Buffer> RepairSource::chunk(const ChunkName& name) {
       return fail(ErrorKind::not_found, "the copy does not have chunk " + short_hex(name.digest) + " either");
     auto* arrived = std::get_if<proto::ChunkArrived>(&event);
     if (!arrived) continue;
-    Buffer plain(name.length);
-    PEEL_CHECK(codec::decode(static_cast<codec::Codec>(arrived->chunk.codec), arrived->chunk.width,
-                             arrived->chunk.stored, plain),
-               "chunk from the copy");
-    if (codec::chunk_digest(plain) != name.digest)
-      return fail(ErrorKind::corrupt, "the copy's chunk does not match its digest");
-    return plain;
+    return std::move(arrived->chunk);
   }
 }
 

@@ -301,8 +301,8 @@ TEST_F(Local, RepairTakesChunksFromTheCopy) {
   Onion copy = open_onion(here);
   const auto pieces = must(must(copy.open_revision(1)).pieces(0, 300'000));
   RepairSource source = must(RepairSource::open(url, options));
-  const Buffer got = must(source.chunk(pieces.at(0).chunk));
-  EXPECT_EQ(got.size(), pieces[0].chunk.length);
+  const StoredChunk got = must(source.chunk(pieces.at(0).chunk));
+  EXPECT_EQ(got.stored, must(copy.stored_chunk(pieces[0].locator)).stored);
   ChunkName nonsense = pieces[0].chunk;
   nonsense.digest.bytes[0] ^= std::byte{1};
   EXPECT_EQ(source.chunk(nonsense).error().kind(), ErrorKind::not_found);
