@@ -9,6 +9,7 @@
 #include "base/hex.h"
 #include "base/random.h"
 #include "codec/page_codec.h"
+#include "onion/gc_selection.h"
 #include "onion/impl.h"
 
 namespace peel {
@@ -17,103 +18,7 @@ using namespace onion;
 
 namespace {
 
-constexpr std::int64_t day_ns = 86'400'000'000'000;
 constexpr std::size_t reflog_entries_max = 10'000;
-
-// Which rows of the table stay. Parents come before children, so one pass from the newest down marks reachability.
-class Selection {
- public:
-  explicit Selection(const Onion::Impl& m) : m_(m), rows_(m.table.summaries()), keep_(rows_.size(), false) {}
-
-  Result<std::vector<bool>> choose(const GcPolicy& policy, std::int64_t now_ns) {
-    const bool by_age = policy.keep_last || policy.keep_within_ns || policy.keep_daily;
-    for (const auto& [key, stored] : m_.refs) {
-      if (key.first == RefKind::setting || stored.commit == 0) continue;
-      PEEL_TRY(const std::size_t i, revision_of(key.second, stored), "");
-      keep_[i] = true;
-      if (!by_age) {
-        heads_.push_back(i);
-      } else if (key.first == RefKind::branch) {
-        PEEL_CHECK(keep_of_branch(i, policy, now_ns), "");
-      }
-    }
-    if (!by_age) {
-      PEEL_TRY(const auto reached, reachable(heads_), "");
-      for (std::size_t i = 0; i < reached.size(); ++i)
-        if (reached[i]) keep_[i] = true;
-    }
-    return std::move(keep_);
-  }
-
-  // Marked revisions that got a name or a child since the mark stay; what a branch or a child brought back keeps the
-  // marked ones before it too.
-  Status rescue(std::vector<bool>& keep) const {
-    std::vector<char> wanted(rows_.size(), 0);
-    for (const auto& [key, stored] : m_.refs) {
-      if (key.first == RefKind::setting || stored.commit == 0) continue;
-      PEEL_TRY(const std::size_t i, revision_of(key.second, stored), "");
-      if (key.first == RefKind::tag) keep[i] = true;
-      else wanted[i] = 1;
-    }
-    for (std::size_t i = rows_.size(); i-- > 0;) {
-      const bool rescued = wanted[i] && !keep[i];
-      if (rescued) keep[i] = true;
-      if (rescued || m_.table.extra(i).commit > m_.gc_mark_at) PEEL_CHECK(reach_parents(i, wanted), "");
-    }
-    return {};
-  }
-
- private:
-  // What a ref names must be here, or it would be dropped.
-  Result<std::size_t> revision_of(const std::string& name, const StoredRef& stored) const {
-    const auto i = m_.table.index_of_commit(stored.commit);
-    if (!i) return fail(ErrorKind::corrupt, m_.path + ": " + name + " names a revision that is not here; nothing is collected");
-    return *i;
-  }
-
-  Result<std::vector<char>> reachable(const std::vector<std::size_t>& from) const {
-    std::vector<char> reached(rows_.size(), 0);
-    for (const std::size_t i : from) reached[i] = 1;
-    for (std::size_t i = rows_.size(); i-- > 0;)
-      if (reached[i]) PEEL_CHECK(reach_parents(i, reached), "");
-    return reached;
-  }
-
-  Status reach_parents(std::size_t i, std::vector<char>& reached) const {
-    if (rows_[i].first_parent)
-      if (const auto p = m_.table.index_of(*rows_[i].first_parent)) reached[*p] = 1;
-    if (m_.table.extra(i).parents < 2) return {};
-    PEEL_TRY(const auto commit, m_.read_commit(m_.table.extra(i).commit), "");
-    for (const auto& parent : commit->parents)
-      if (parent.commit != 0)
-        if (const auto p = m_.table.index_of(parent.number)) reached[*p] = 1;
-    return {};
-  }
-
-  // One pass from the newest down that marks what the head reaches, keeps what the policy wants, and stops when
-  // nothing older can be wanted.
-  Status keep_of_branch(std::size_t head, const GcPolicy& policy, std::int64_t now_ns) {
-    std::vector<char> reached(head + 1, 0);
-    reached[head] = 1;
-    std::uint64_t newest_left = policy.keep_last.value_or(0), days_left = policy.keep_daily.value_or(0);
-    std::optional<std::int64_t> last_day;
-    for (std::size_t i = head + 1; i-- > 0;) {
-      if (newest_left == 0 && days_left == 0 && !policy.keep_within_ns) break;
-      if (!reached[i]) continue;
-      PEEL_CHECK(reach_parents(i, reached), "");
-      if (newest_left > 0) { --newest_left; keep_[i] = true; }
-      if (policy.keep_within_ns && rows_[i].time_ns >= now_ns - *policy.keep_within_ns) keep_[i] = true;
-      const std::int64_t day = rows_[i].time_ns / day_ns;
-      if (days_left > 0 && day != last_day) { --days_left; last_day = day; keep_[i] = true; }
-    }
-    return {};
-  }
-
-  const Onion::Impl& m_;
-  std::span<const RevisionSummary> rows_;
-  std::vector<bool> keep_;
-  std::vector<std::size_t> heads_;
-};
 
 // Walks everything some revisions need, each record once.
 class LiveWalk {
@@ -363,7 +268,7 @@ Result<GcReport> Onion::gc(const GcPolicy& policy) {
     }
     PEEL_CHECK(m.load_history(), "");
     PEEL_TRY(report.bytes_before, m.store->file().size(), m.path);
-    Selection selection(m);
+    GcSelection selection(m);
     PEEL_TRY(const auto keep, selection.choose(policy, m.now_ns({})), "");
     const auto rows = m.table.summaries();
     report.revisions_before = rows.size();
@@ -410,7 +315,7 @@ Status Onion::flush() {
       std::vector<bool> keep(m.table.size(), true);
       for (const std::uint64_t number : m.gc_mark)
         if (const auto i = m.table.index_of(number)) keep[*i] = false;
-      PEEL_CHECK(Selection(m).rescue(keep), "");
+      PEEL_CHECK(GcSelection(m).rescue(keep), "");
       PEEL_CHECK(compact(m, keep, {}), "");
       compacted = true;
     } else if (m.groups_since_checkpoint > 0) {
