@@ -6,8 +6,9 @@
 //      all is new) goes through content-defined cutting and the chunk index, so moved bytes find their old chunks.
 //
 // So a few edited pages cost what pages cost, and a shift costs what content-defined cutting costs.
-// Memory     window_size for reading, batch_size for a run, the same encoded: about 20 MiB.
+// Memory     Two windows, batch_size for a run, the same encoded: about 25 MiB, and the nodes of cache_stretch.
 #include <algorithm>
+#include <future>
 
 #include "codec/page_codec.h"
 #include "onion/impl.h"
@@ -19,6 +20,7 @@ using namespace onion;
 namespace {
 
 constexpr std::uint64_t window_size = 4u << 20;    // a multiple of every leaf size
+constexpr std::uint64_t cache_stretch = 64u << 20; // of the source; a multiple of window_size
 constexpr std::size_t segment_size = 512u << 10;   // what one thread reads and hashes at a time
 constexpr std::size_t batch_size = 4u << 20;       // bytes of a run cut at once
 constexpr std::size_t short_run_pages = 16;
@@ -33,30 +35,21 @@ class Scan {
 
   Result<TreeEditor::Finished> run(std::uint64_t& bytes_changed) {
     m_.index.load(*m_.store);
-    std::uint64_t at = 0;
-    Source::Extent extent{0, 0};
-    while (at < size_) {
+    std::array<Window, 2> windows;
+    PEEL_CHECK(next_window(windows[0]), "");
+    std::future<void> reading = start(windows[0]);
+    for (unsigned i = 0; windows[i].length > 0; i ^= 1) {
+      Window& window = windows[i];
+      Window& coming = windows[i ^ 1];
       if (options_.cancel) PEEL_CHECK(options_.cancel->check(), "");
-      if (options_.progress) options_.progress({at, size_});
-      if (at >= extent.end) {
-        PEEL_TRY(extent, source_.next_data(at), "");
-        extent.end = extent.begin >= size_ ? size_ : std::min(extent.end, size_);
-      }
-      if (extent.begin > at) {
-        const std::uint64_t data = std::min(extent.begin, size_);
-        const std::uint64_t hole_end = data == size_ ? parent_end_page() : data / page_size_;
-        if (hole_end > at / page_size_) {
-          PEEL_CHECK(end_run(), "");
-          PEEL_CHECK(editor_.clear_pages(at / page_size_, hole_end), "");
-          at = hole_end * page_size_;
-          continue;
-        }
-      }
-      const std::uint64_t until = std::min(size_, (std::max(extent.end, at + 1) + page_size_ - 1) / page_size_ * page_size_);
-      const std::uint64_t length = std::min(window_size, until - at);
-      PEEL_CHECK(read_window(at, length), "");
-      PEEL_CHECK(compare_window(at, length), "");
-      at += length;
+      if (options_.progress) options_.progress({window.at, size_});
+      if (reading.valid()) reading.get();
+      PEEL_CHECK(std::move(window.status), "");
+      PEEL_CHECK(next_window(coming), "");
+      reading = start(coming);
+      PEEL_CHECK(window.hole ? clear(window) : compare(window), "");
+      // Scanned nodes are not asked for again: without this the cache would fill with the whole tree.
+      if (window.at / cache_stretch != coming.at / cache_stretch) m_.store->forget_from(0);
     }
     PEEL_CHECK(end_run(), "");
     if (options_.progress) options_.progress({size_, size_});
@@ -65,48 +58,93 @@ class Scan {
   }
 
  private:
-  std::uint64_t parent_end_page() const { return (size_ + page_size_ - 1) / page_size_; }
+  // A stretch of the source: a hole of whole pages, or data that is read and hashed while the one before is looked at.
+  struct Window {
+    std::uint64_t at = 0, length = 0;  // length 0: the end
+    bool hole = false;
+    Buffer bytes;
+    std::vector<Digest> digests;       // of its pages
+    Status status;
+  };
 
-  Status read_window(std::uint64_t at, std::uint64_t length) {
-    window_.resize(static_cast<std::size_t>(length));
-    digests_.resize((window_.size() + page_size_ - 1) / page_size_);
-    const std::size_t segments = (window_.size() + segment_size - 1) / segment_size;
+  std::uint64_t end_page() const { return (size_ + page_size_ - 1) / page_size_; }
+
+  Status next_window(Window& window) {
+    window.at = next_;
+    window.length = 0;
+    window.hole = false;
+    if (next_ >= size_) return {};
+    if (next_ >= extent_.end) {
+      PEEL_TRY(extent_, source_.next_data(next_), "");
+      extent_.end = extent_.begin >= size_ ? size_ : std::min(extent_.end, size_);
+    }
+    if (extent_.begin > next_) {
+      const std::uint64_t data = std::min(extent_.begin, size_);
+      const std::uint64_t hole_end = data == size_ ? end_page() : data / page_size_;
+      if (hole_end > next_ / page_size_) {
+        window.hole = true;
+        window.length = hole_end * page_size_ - next_;
+        next_ += window.length;
+        return {};
+      }
+    }
+    const std::uint64_t until = std::min(size_, (std::max(extent_.end, next_ + 1) + page_size_ - 1) / page_size_ * page_size_);
+    window.length = std::min(window_size, until - next_);
+    next_ += window.length;
+    return {};
+  }
+
+  // The window must stay where it is until the future is ready.
+  std::future<void> start(Window& window) {
+    if (window.hole || window.length == 0) return {};
+    return std::async(std::launch::async, [this, &window] { window.status = read(window); });
+  }
+
+  Status read(Window& window) {
+    window.bytes.resize(static_cast<std::size_t>(window.length));
+    window.digests.resize((window.bytes.size() + page_size_ - 1) / page_size_);
+    const std::size_t segments = (window.bytes.size() + segment_size - 1) / segment_size;
     std::vector<Status> failures(segments);
     m_.pool().for_each_index(segments, [&](std::size_t i) {
-      const std::size_t from = i * segment_size, n = std::min(segment_size, window_.size() - from);
-      const MutableBytes bytes = MutableBytes(window_).subspan(from, n);
-      auto got = source_.read_at(at + from, bytes);
+      const std::size_t from = i * segment_size, n = std::min(segment_size, window.bytes.size() - from);
+      const MutableBytes bytes = MutableBytes(window.bytes).subspan(from, n);
+      auto got = source_.read_at(window.at + from, bytes);
       if (!got) {
         failures[i] = std::move(got.error());
         return;
       }
       // Shorter than it was: the rest counts as zeros; the caller looks at the file again afterwards.
       std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(*got), bytes.end(), std::byte{0});
-      codec::page_digests(bytes, parent_.page_height(), std::span(digests_).subspan(from / page_size_, (n + page_size_ - 1) / page_size_));
+      codec::page_digests(bytes, parent_.page_height(), std::span(window.digests).subspan(from / page_size_, (n + page_size_ - 1) / page_size_));
     });
     for (auto& failure : failures) PEEL_CHECK(std::move(failure), "");
     return {};
   }
 
-  Status compare_window(std::uint64_t at, std::uint64_t length) {
+  Status clear(const Window& hole) {
+    PEEL_CHECK(end_run(), "");
+    return editor_.clear_pages(hole.at / page_size_, (hole.at + hole.length) / page_size_);
+  }
+
+  Status compare(const Window& window) {
     const Digest& zero = codec::zero_subtree(parent_.page_height());
-    for (std::size_t i = 0; i < digests_.size(); ++i) {
-      const std::uint64_t page = at / page_size_ + i;
+    for (std::size_t i = 0; i < window.digests.size(); ++i) {
+      const std::uint64_t page = window.at / page_size_ + i;
       PEEL_TRY(const auto before, cursor_.page_digest(page), "");
-      if (before == digests_[i]) {
+      if (before == window.digests[i]) {
         PEEL_CHECK(end_run(), "");
         continue;
       }
       bytes_changed_ += page_size_;
-      if (digests_[i] == zero) {
+      if (window.digests[i] == zero) {
         PEEL_CHECK(end_run(), "");
         PEEL_CHECK(editor_.set_page(page, zero, {}), "");
         continue;
       }
       if (run_.digests.empty() && run_.slices.empty()) run_.begin(page);
-      const std::size_t from = i * page_size_, n = std::min<std::size_t>(page_size_, static_cast<std::size_t>(length) - from);
-      run_.bytes.insert(run_.bytes.end(), window_.begin() + static_cast<std::ptrdiff_t>(from), window_.begin() + static_cast<std::ptrdiff_t>(from + n));
-      run_.digests.push_back(digests_[i]);
+      const auto bytes = Bytes(window.bytes).subspan(i * page_size_);
+      run_.bytes.insert(run_.bytes.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(std::min(page_size_, bytes.size())));
+      run_.digests.push_back(window.digests[i]);
       if (run_.bytes.size() >= batch_size + chunker_.sizes().size_max) PEEL_CHECK(cut(false), "");
     }
     return {};
@@ -249,8 +287,8 @@ class Scan {
   TreeEditor editor_;
   LeafCursor cursor_;
   codec::Chunker chunker_;
-  Buffer window_;
-  std::vector<Digest> digests_;
+  std::uint64_t next_ = 0;       // where the next window begins
+  Source::Extent extent_{0, 0};  // data the source told of
   Run run_;
   std::vector<Piece> pieces_;
   std::vector<Buffer> encoded_;

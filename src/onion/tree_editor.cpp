@@ -237,7 +237,12 @@ Result<Tree> regrid(const Store& store, GroupWriter& writer, const Tree& tree, u
   DigestCursor digests(store, tree);
   coarse.size = tree.size;
   const std::uint64_t page_size = coarse.page_size();
-  for (std::uint64_t page = 0; page < coarse.pages(); ++page) {
+  constexpr std::uint64_t cache_stretch = 4096;  // pages: each node is needed once, and must not fill the cache
+  for (std::uint64_t page = 0, forgotten = 0; page < coarse.pages(); ++page) {
+    if (page - forgotten >= cache_stretch) {
+      store.forget_from(0);
+      forgotten = page;
+    }
     const std::uint64_t first_leaf = page * page_size / tree.leaf_size();
     PEEL_TRY(const auto next, cursor.next_leaf(first_leaf), "");
     if (next != first_leaf) {  // jump over absent stretches
