@@ -201,16 +201,21 @@ int main(int argc, char** argv) {
       require(check || median(peak) <= 96, "memory stays bounded");
     }
     std::vector<double> exported, copied;
-    for (int i = 0; i < repetitions; ++i) {
-      ::unlink(out.c_str());
+    // Pairs, each on a settled disk: what the run before left to be written would be charged to the next.
+    std::vector<double> ratios;
+    for (int i = 0; i < (check ? 1 : 7); ++i) {
+      run("rm -f " + out + " && sync");
       exported.push_back(export_once(onion_path, out));
-      ::unlink(out.c_str());
+      if (i == 0) run("cmp " + out + " " + base + ".a");
+      run("rm -f " + out + " && sync");
       copied.push_back(copy_once(base + ".a", out));
+      ratios.push_back(copied.back() / exported.back());
     }
-    require(export_once(onion_path, out) > 0, "export");
-    run("cmp " + out + " " + base + ".a");
     Row& row = table.figure("export" + of, "GB/s", static_cast<double>(size) / 1e9 / median(exported), static_cast<double>(size) / 1e9 / median(copied));
     row.budget = ">= 0.70 x";
+    row.ratio = median(ratios);
+    row.ratio_min = *std::min_element(ratios.begin(), ratios.end());
+    row.ratio_max = *std::max_element(ratios.begin(), ratios.end());
     row.within = check || row.ratio >= 0.7;
     row.note = "against read + write + fsync";
   }
