@@ -1,7 +1,7 @@
 // base/file.h - the narrow door between peel and a file system, so that tests can own crashes,
 // full disks and lost writes (testing/faulty_file_system.h) and an onion can live in memory.
 //
-// Errors     io with errno; not_found; exists. Reads are short only at the end of the file.
+// Errors     io with errno; not_found; exists; refused: what is to be opened is no regular file. Reads are short only at the end of the file.
 // Threads    read_at may be called from many threads at once; everything else by one owner.
 #pragma once
 
@@ -74,6 +74,12 @@ std::unique_ptr<FileSystem> make_memory_file_system(std::uint64_t reserve = 0);
 
 // Reads exactly `out.size()` bytes or fails with `truncated`.
 Status read_exactly(const File& file, std::uint64_t offset, MutableBytes out);
+
+// `path` + `suffix`, for a file that goes with the one at `path`. Where that would make the name longer than
+// `name_bytes`, the name of `path` is cut and the cut marked by "~" and 16 digits of what was cut: the same each time,
+// another one for another name.
+inline constexpr std::size_t name_bytes_max = 255;
+std::string name_beside(const std::string& path, const std::string& suffix, std::size_t name_bytes = name_bytes_max);
 
 // The directory part of a path ("." when there is none), and the last component.
 std::string directory_of(const std::string& path);

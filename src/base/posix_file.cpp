@@ -4,12 +4,17 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #include "base/file.h"
+#include "base/hex.h"
 #include "base/unique_fd.h"
 
 #ifndef RENAME_NOREPLACE
@@ -127,6 +132,26 @@ class PosixFile final : public File {
   UniqueFd fd_;
 };
 
+Status require_regular(const struct stat& st, const std::string& name) {
+  if (S_ISREG(st.st_mode)) return {};
+  return fail(ErrorKind::refused, name + (S_ISDIR(st.st_mode) ? " is a directory, not a file" : " is not a regular file"));
+}
+
+// O_NONBLOCK is for a FIFO that took the place of the file since we looked; regular files ignore it but for leases
+// (open_probe.h takes one for an instant): there it makes the open fail instead of wait, so the waiting is done here.
+Result<UniqueFd> open_without_hanging(const std::string& path, int flags) {
+  constexpr auto lease_wait = std::chrono::seconds(60);  // the kernel breaks one after 45
+  const auto give_up = std::chrono::steady_clock::now() + lease_wait;
+  while (true) {
+    UniqueFd fd(::open(path.c_str(), flags | O_NONBLOCK | O_NOCTTY));
+    if (fd) return fd;
+    const int code = errno;
+    if (code == EINTR) continue;
+    if (code != EWOULDBLOCK || std::chrono::steady_clock::now() >= give_up) return errno_error(code, "open " + path);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 class PosixFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override {
@@ -136,8 +161,16 @@ class PosixFileSystem final : public FileSystem {
       case OpenMode::read_write: flags |= O_RDWR; break;
       case OpenMode::create_new: flags |= O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW; break;
     }
-    UniqueFd fd(::open(path.c_str(), flags, permissions));
-    if (!fd) return errno_error(errno, "open " + path);
+    if (mode == OpenMode::create_new) {
+      UniqueFd fd(::open(path.c_str(), flags, permissions));
+      if (!fd) return errno_error(errno, "open " + path);
+      return file_from_descriptor(std::move(fd), path);
+    }
+    // Looked at first: opening a device may do something, and opening a FIFO may wait for ever.
+    struct stat st;
+    if (::stat(path.c_str(), &st) != 0) return errno_error(errno, "open " + path);
+    PEEL_CHECK(require_regular(st, path), "");
+    PEEL_TRY(auto fd, open_without_hanging(path, flags), "");
     return file_from_descriptor(std::move(fd), path);
   }
 
@@ -195,7 +228,7 @@ class PosixFileSystem final : public FileSystem {
 Result<std::unique_ptr<File>> file_from_descriptor(UniqueFd fd, const std::string& name) {
   struct stat st;
   if (::fstat(fd.get(), &st) != 0) return Error::from_errno(errno, "stat " + name);
-  if (!S_ISREG(st.st_mode)) return fail(ErrorKind::refused, name + " is not a regular file");
+  PEEL_CHECK(require_regular(st, name), "");
   return std::unique_ptr<File>(new PosixFile(std::move(fd)));
 }
 
@@ -210,6 +243,19 @@ Status read_exactly(const File& file, std::uint64_t offset, MutableBytes out) {
     return fail(ErrorKind::truncated, "file ends at " + std::to_string(offset + n) + ", " +
                                           std::to_string(out.size() - n) + " bytes short");
   return {};
+}
+
+std::string name_beside(const std::string& path, const std::string& suffix, std::size_t name_bytes) {
+  const std::string name = base_name_of(path);
+  if (name.size() + suffix.size() <= name_bytes) return path + suffix;
+  std::uint64_t sum = 0xcbf29ce484222325u;  // FNV-1a: the same in every build, and nobody gains by a collision
+  for (const char c : name) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  std::array<std::byte, 8> raw;
+  for (std::size_t i = 0; i < raw.size(); ++i) raw[i] = static_cast<std::byte>(sum >> (8 * i));
+  const std::string mark = "~" + to_hex(Bytes(raw));
+  std::size_t keep = name_bytes - std::min(name_bytes, suffix.size() + mark.size());
+  while (keep > 0 && (static_cast<unsigned char>(name[keep]) & 0xc0) == 0x80) --keep;  // not within a UTF-8 character
+  return path.substr(0, path.size() - name.size() + keep) + mark + suffix;
 }
 
 std::string directory_of(const std::string& path) {

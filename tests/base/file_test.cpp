@@ -1,12 +1,16 @@
 // One conformance suite for every FileSystem: what an onion may rely on.
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <filesystem>
+#include <thread>
 
 namespace peel {
 namespace {
@@ -171,6 +175,37 @@ TEST(PosixFile, RefusesWhatIsNoRegularFile) {
   EXPECT_EQ(directory.error().kind(), ErrorKind::refused);
 }
 
+TEST(PosixFile, NothingIsWaitedFor) {
+  PosixPlace place;
+  const std::string fifo = place.path("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  for (const OpenMode mode : {OpenMode::read, OpenMode::read_write}) {
+    for (const std::string& path : {fifo, place.path("."), std::string("/dev/null")}) {
+      const auto file = posix_file_system().open(path, mode);
+      ASSERT_FALSE(file) << path;
+      EXPECT_EQ(file.error().kind(), ErrorKind::refused) << path;
+    }
+  }
+}
+
+// open_probe.h holds a lease for an instant; whoever opens the file for writing just then must get it all the same.
+TEST(PosixFile, ALeaseIsWaitedOut) {
+  PosixPlace place;
+  const std::string path = place.path("f");
+  ASSERT_TRUE(posix_file_system().open(path, OpenMode::create_new));
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  ::fcntl(fd, F_SETSIG, SIGURG);
+  if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) GTEST_SKIP() << "no leases here";
+  std::thread later([fd] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    ::fcntl(fd, F_SETLEASE, F_UNLCK);
+  });
+  EXPECT_TRUE(posix_file_system().open(path, OpenMode::read_write));
+  later.join();
+  ::close(fd);
+}
+
 TEST(PosixFile, CreateNewDoesNotFollowLinks) {
   PosixPlace place;
   ASSERT_EQ(::symlink("elsewhere", place.path("link").c_str()), 0);
@@ -184,6 +219,24 @@ TEST(PosixFile, PermissionsAreThoseAskedFor) {
   struct stat st;
   ASSERT_EQ(::stat(place.path("secret").c_str(), &st), 0);
   EXPECT_EQ(st.st_mode & 0777u, 0600u);
+}
+
+TEST(Paths, NamesBesideFitAndDiffer) {
+  EXPECT_EQ(name_beside("a/f", ".x"), "a/f.x");
+  const std::string fits(250, 'a'), longer = fits + "bcdefg", other = fits + "bcdefh";
+  EXPECT_EQ(name_beside("a/" + fits, ".1234"), "a/" + fits + ".1234");
+  const std::string cut = name_beside("a/" + longer, ".1234");
+  EXPECT_EQ(base_name_of(cut).size(), name_bytes_max);
+  EXPECT_TRUE(cut.starts_with("a/aaaa") && cut.ends_with(".1234"));
+  EXPECT_EQ(cut, name_beside("a/" + longer, ".1234"));
+  EXPECT_NE(cut, name_beside("a/" + other, ".1234"));
+  std::string umlauts;
+  for (int i = 0; i < 126; ++i) umlauts += "\xc3\xa4";
+  for (std::size_t most : {100u, 101u}) {
+    const std::string name = name_beside(umlauts, ".x", most);
+    EXPECT_LE(name.size(), most);
+    EXPECT_EQ(name.find('~') % 2, 0u) << "cut within a character";
+  }
 }
 
 TEST(Paths, DirectoryAndName) {
