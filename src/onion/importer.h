@@ -6,7 +6,7 @@
 //            same key finds them again, so no verified chunk travels twice.
 // Errors     corrupt: bytes do not match their name, a layer does not give the claimed content digest, or
 //            a revision id is not the hash of what it claims. conflict: a ref change was refused.
-//            limit: the staging quota.
+//            limit: the staging quota. cancelled: what is staged stays.
 // Threads    One owner. The onion's lock is held in finish() alone.
 // Memory     One chunk, about 64 bytes per staged chunk, and every layer given (64 bytes a piece) until finish().
 #pragma once
@@ -31,11 +31,13 @@ class Importer {
   struct Options {
     std::string staging_key;               // who: separates the staging of different peers; [A-Za-z0-9_-]
     std::uint64_t staging_quota = ~0ull;   // bytes
+    const Cancel* cancel = nullptr;        // ends begin() and finish(); must outlive the importer
   };
   static Result<Importer> begin(Onion& onion, Options options);
   Importer(Importer&&) noexcept;
   ~Importer();  // keeps staged chunks for a later resume
 
+  std::size_t staged_chunks() const;             // what a later resume would find
   bool has_chunk(const ChunkName& name) const;   // in the onion or staged
   Status add_chunk(const StoredChunk& chunk);    // verified against its name, then staged
   Status sync_staged();                          // staged chunks survive a crash after this

@@ -1,5 +1,7 @@
 #include "onion/staging.h"
 
+#include <utility>
+
 #include "base/wire.h"
 #include "codec/crc32c.h"
 #include "codec/page_codec.h"
@@ -14,26 +16,48 @@ constexpr std::size_t crc_offset = 44;
 
 }  // namespace
 
-Result<Staging> Staging::open(FileSystem& fs, const std::string& path, std::uint64_t quota) {
+namespace {
+
+// The file at `path`, made if need be, locked; absent when somebody else removed or made it in between.
+Result<std::unique_ptr<File>> open_locked(FileSystem& fs, const std::string& path) {
+  auto file = fs.open(path, OpenMode::read_write);
+  if (!file && file.error().kind() == ErrorKind::not_found) {
+    file = fs.open(path, OpenMode::create_new, 0600);
+    if (!file && file.error().kind() == ErrorKind::exists) return std::unique_ptr<File>();
+    if (file) PEEL_CHECK(fs.sync_directory_of(path), path);  // what is staged survives only under a name that does
+  }
+  if (!file) return file;
+  auto locked = (*file)->lock(false);
+  if (!locked && locked.error().kind() != ErrorKind::unsupported)
+    return fail(ErrorKind::conflict, path + ": another transfer of the same kind is going on");
+  // Whoever held the lock before may have removed the name; then chunks written here would be lost with it.
+  const auto named = fs.identify(path);
+  const auto held = (*file)->identity();
+  if (!named || !held || !(*named == *held)) return std::unique_ptr<File>();
+  return file;
+}
+
+}  // namespace
+
+Result<Staging> Staging::open(FileSystem& fs, const std::string& path, std::uint64_t quota, const Cancel* cancel) {
+  constexpr int tries_max = 100;
   Staging s;
   s.fs_ = &fs;
   s.path_ = path;
   s.quota_ = quota;
-  auto existing = fs.open(path, OpenMode::read_write);
-  if (!existing && existing.error().kind() == ErrorKind::not_found) {
-    existing = fs.open(path, OpenMode::create_new, 0600);
-    if (existing) PEEL_CHECK(fs.sync_directory_of(path), path);  // what is staged survives only under a name that does
+  for (int tries = 0; !s.file_; ++tries) {
+    if (tries == tries_max) return fail(ErrorKind::conflict, path + ": other transfers of the same kind come and go");
+    PEEL_TRY(s.file_, open_locked(fs, path), "");
   }
-  if (!existing) return std::move(existing.error());
-  s.file_ = std::move(existing).value();
-  auto locked = s.file_->lock(false);
-  if (!locked && locked.error().kind() != ErrorKind::unsupported)
-    return fail(ErrorKind::conflict, path + ": another transfer of the same kind is going on");
-  PEEL_CHECK(s.load(), path);
+  PEEL_CHECK(s.load(cancel), path);
   return s;
 }
 
-Status Staging::load() {
+Staging::~Staging() {
+  if (file_ && places_.empty()) (void)remove().ok();  // still locked: nobody else has begun with it
+}
+
+Status Staging::load(const Cancel* cancel) {
   std::array<std::byte, magic_size> head{};
   PEEL_TRY(const auto got, file_->read_at(0, head), "");
   if (got < magic_size || std::memcmp(head.data(), magic, magic_size) != 0) {
@@ -46,6 +70,7 @@ Status Staging::load() {
   Buffer stored;
   std::array<std::byte, entry_header_size> header;
   while (true) {
+    if (cancel) PEEL_CHECK(cancel->check(), "");
     PEEL_TRY(const auto n, file_->read_at(end_, header), "");
     if (n < entry_header_size) break;
     ChunkName name;
@@ -67,7 +92,8 @@ Status Staging::load() {
 Status Staging::add(const StoredChunk& chunk) {
   if (has(chunk.name)) return {};
   const std::uint64_t size = entry_header_size + chunk.stored.size();
-  if (end_ + size > quota_) return fail(ErrorKind::limit, path_ + ": the quota for unfinished transfers is used up");
+  if (end_ + size > quota_)
+    return fail(ErrorKind::limit, "the quota of this server for unfinished transfers is used up: " + std::to_string(quota_) + " bytes");
   std::array<std::byte, entry_header_size> header{};
   std::copy(chunk.name.digest.bytes.begin(), chunk.name.digest.bytes.end(), header.begin());
   WireWriter::store(header.data() + 32, chunk.name.length);
@@ -94,6 +120,7 @@ Status Staging::sync() { return file_->sync_data(); }
 
 Status Staging::remove() {
   places_.clear();
+  if (std::exchange(removed_, true)) return {};
   return fs_->remove(path_);
 }
 

@@ -10,6 +10,7 @@
 
 #include <unordered_map>
 
+#include "base/cancel.h"
 #include "base/file.h"
 #include "peel/onion.h"
 
@@ -17,7 +18,12 @@ namespace peel::onion {
 
 class Staging {
  public:
-  static Result<Staging> open(FileSystem& fs, const std::string& path, std::uint64_t quota);
+  // `cancel` ends the reading of what a former transfer left.
+  static Result<Staging> open(FileSystem& fs, const std::string& path, std::uint64_t quota, const Cancel* cancel = nullptr);
+  Staging() = default;
+  Staging(Staging&&) = default;
+  Staging& operator=(Staging&&) = default;
+  ~Staging();  // a file without chunks goes: it is of no use to a later transfer
 
   bool has(const ChunkName& name) const { return places_.count(name) != 0; }
   Status add(const StoredChunk& chunk);  // trusted to match its name
@@ -36,12 +42,13 @@ class Staging {
     std::uint32_t stored = 0;
     std::uint8_t codec = 0, width = 1;
   };
-  Status load();
+  Status load(const Cancel* cancel);
 
   FileSystem* fs_ = nullptr;
   std::string path_;
   std::unique_ptr<File> file_;
   std::uint64_t quota_ = 0, end_ = 0;
+  bool removed_ = false;  // the name may be somebody else's by now
   std::unordered_map<ChunkName, Place, NameHash> places_;
 };
 

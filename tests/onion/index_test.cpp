@@ -335,6 +335,7 @@ TEST(Staging, FlippedBytesEndTheFileThere) {
   for (std::size_t at = 0; at < whole.size(); ++at) {
     Buffer bad = whole;
     bad[at] ^= std::byte{1};
+    if (!fs->identify("s")) file = fs->open("s", OpenMode::create_new).value();  // no chunk was left of the last one
     ASSERT_TRUE(file->write_at(0, bad));
     auto staging = Staging::open(*fs, "s", ~0ull);
     ASSERT_TRUE(staging);
@@ -356,6 +357,46 @@ TEST(Staging, QuotaAndOneOwner) {
   EXPECT_EQ(staging->get(chunks[2].name).error().kind(), ErrorKind::not_found);
   EXPECT_TRUE(staging->remove());
   EXPECT_EQ(fs->identify("s").error().kind(), ErrorKind::not_found);
+}
+
+TEST(Staging, WithoutChunksLeavesNoFile) {
+  const auto chunks = some_chunks(1);
+  const auto fs = make_memory_file_system();
+  { ASSERT_TRUE(Staging::open(*fs, "s", ~0ull)); }
+  EXPECT_EQ(fs->identify("s").error().kind(), ErrorKind::not_found);
+  { ASSERT_TRUE(Staging::open(*fs, "s", ~0ull)->add(chunks[0])); }
+  EXPECT_EQ(Staging::open(*fs, "s", ~0ull)->count(), 1u);
+}
+
+// A file system in which somebody removes the file just before its lock is ours.
+class Vanishing final : public FileSystem {
+ public:
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override {
+    auto file = files_->open(path, mode, permissions);
+    if (file && vanish_ > 0 && vanish_-- > 0) EXPECT_TRUE(files_->remove(path));
+    return file;
+  }
+  Result<FileIdentity> identify(const std::string& path) override { return files_->identify(path); }
+  Status rename(const std::string& from, const std::string& to, bool replace) override { return files_->rename(from, to, replace); }
+  Status remove(const std::string& path) override { return files_->remove(path); }
+  Status sync_directory_of(const std::string& path) override { return files_->sync_directory_of(path); }
+  Result<std::uint64_t> free_space(const std::string& path) override { return files_->free_space(path); }
+  int vanish_ = 0;
+
+ private:
+  std::unique_ptr<FileSystem> files_ = make_memory_file_system();
+};
+
+TEST(Staging, NeverWritesIntoAFileThatLostItsName) {
+  const auto chunks = some_chunks(1);
+  Vanishing fs;
+  fs.vanish_ = 3;
+  {
+    auto staging = Staging::open(fs, "s", ~0ull);
+    ASSERT_TRUE(staging) << staging.error().message();
+    ASSERT_TRUE(staging->add(chunks[0]));
+  }
+  EXPECT_EQ(Staging::open(fs, "s", ~0ull)->count(), 1u);
 }
 
 }  // namespace

@@ -6,9 +6,12 @@
 #include <map>
 #include <random>
 
+#include "base/cancel.h"
 #include "base/file.h"
 #include "base/hex.h"
 #include "codec/grid_digest.h"
+#include "codec/page_codec.h"
+#include "onion/format.h"
 #include "onion/importer.h"
 
 using namespace peel;
@@ -322,6 +325,92 @@ TEST(Onion, ImportGivesTheSameHistory) {
       expect_revision(*to, n, model[n]);
     }
   }
+}
+
+// Small bytes that stand for much content: one chunk, again and again.
+struct Amplified {
+  Memory source, target;
+  std::optional<Onion> to;
+  StoredChunk chunk;
+  RevisionLayer layer;
+
+  explicit Amplified(std::uint64_t bytes) {
+    std::mt19937_64 rng(3);
+    auto from = source.create();
+    EXPECT_TRUE(from.commit_scan(BufferSource(random_bytes(rng, 1000 * 1000)), note("")));
+    const auto small = make_layer(from, 1);
+    const Piece part = small->pieces.front();
+    chunk = *from.stored_chunk(part.locator);
+    layer = *small;
+    layer.pieces.clear();
+    layer.whole = true;
+    Buffer plain(part.chunk.length);
+    EXPECT_TRUE(codec::decode(static_cast<codec::Codec>(chunk.codec), chunk.width, chunk.stored, plain));
+    codec::ContentHasher hasher;
+    const std::uint64_t copies = bytes / plain.size();
+    for (std::uint64_t i = 0; i < copies; ++i) {
+      layer.pieces.push_back({i * plain.size(), plain.size(), part.chunk, 0, 0});
+      hasher.update(plain);
+    }
+    layer.info.size = copies * plain.size();
+    layer.info.content = hasher.finish();
+    name_it();
+    CreateOptions co;
+    co.file_system = target.fs.get();
+    to = Onion::create("x.onion", co).value();
+  }
+  void name_it() {
+    layer.info.id = onion::revision_id(layer.info.parents, layer.info.size, layer.info.content, layer.info.meta);
+  }
+  Status import(const Cancel* cancel = nullptr) {
+    PEEL_TRY(auto importer, Importer::begin(*to, {"peer", ~0ull, cancel}), "");
+    PEEL_CHECK(importer.add_chunk(chunk), "");
+    PEEL_CHECK(importer.add_revision(layer), "");
+    RefChange head{RefKind::branch, "main", RevisionId{}, layer.info.id, std::nullopt, "push"};
+    return importer.finish({&head, 1});
+  }
+};
+
+TEST(Onion, ImportOfRepeatedContentIsRight) {
+  for (const std::uint64_t bytes : {3'000'000u, 100'000'000u}) {  // without and with a look before the lock
+    Amplified push(bytes);
+    const auto done = push.import();
+    ASSERT_TRUE(done) << done.error().message();
+    const auto reader = push.to->open_revision(1);
+    ASSERT_TRUE(reader);
+    codec::ContentHasher hasher;
+    ASSERT_TRUE(reader->stream(0, reader->size(), [&](std::uint64_t, Bytes data, std::uint64_t hole) -> Status {
+      if (data.empty()) hasher.skip_zeros(hole);
+      else hasher.update(data);
+      return {};
+    }));
+    EXPECT_EQ(hasher.finish(), push.layer.info.content);
+    VerifyOptions deep;
+    deep.deep = true;
+    EXPECT_TRUE(push.to->verify(deep)->damage.empty());
+  }
+}
+
+TEST(Onion, FalseClaimOfMuchContentDoesNotReachTheLock) {
+  Amplified push(100'000'000);
+  push.layer.info.content.bytes[0] ^= std::byte{1};
+  push.name_it();
+  auto other = push.target.fs->open("x.onion", OpenMode::read_write);
+  ASSERT_TRUE((*other)->lock(false));  // somebody writes all the while
+  const auto done = push.import();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().kind(), ErrorKind::corrupt);
+}
+
+TEST(Onion, ImportStopsWhenAsked) {
+  Amplified push(100'000'000);
+  Cancel cancel;
+  cancel.request();
+  EXPECT_EQ(push.import(&cancel).error().kind(), ErrorKind::cancelled);
+  EXPECT_EQ(push.to->revision_count(), 0u);
+  Cancel later;
+  ASSERT_TRUE(push.import(&later));
+  EXPECT_EQ(push.to->revision_count(), 1u);
 }
 
 TEST(Onion, FlippedByteInAcknowledgedRecordIsDamage) {
