@@ -29,6 +29,7 @@ bool same_file(const struct stat& a, const std::string& path) {
 // What an export would displace: never a history, and never a working file, whose unsaved changes only
 // restore looks at.
 Result<Target> judge_target(const std::string& onion_path, const std::string& out, bool force) {
+  if (out.empty()) return fail(ErrorKind::usage, "an empty file name");
   const std::string shown = escape_for_terminal(out);
   struct stat st;
   if (::stat(out.c_str(), &st) != 0) {

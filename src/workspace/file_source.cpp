@@ -46,6 +46,7 @@ Result<std::unique_ptr<FileSource>> FileSource::open(const std::string& path, Sy
   }
   struct stat st;
   if (::fstat(fd.get(), &st) != 0) return Error::from_errno(errno, "stat " + shown);
+  if (S_ISDIR(st.st_mode)) return fail(ErrorKind::usage, shown + " is a directory: name a file in it");
   if (!S_ISREG(st.st_mode)) return fail(ErrorKind::refused, shown + " is not a regular file");
   return std::unique_ptr<FileSource>(new FileSource(path, std::move(fd), times_of(st)));
 }

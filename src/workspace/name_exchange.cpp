@@ -58,7 +58,7 @@ PutBack put_names_back(const TempName& temp, const std::string& file, const File
 
 std::string keep_visible(const TempName& temp, const std::string& file) {
   const std::string tag = temp.swap_path().substr(temp.swap_path().size() - 16);
-  const std::string visible = file + ".peel-kept-" + tag;
+  const std::string visible = name_beside(file, ".peel-kept-" + tag);
   if (!posix_file_system().rename(temp.swap_path(), visible, false)) return temp.swap_path();
   if (!posix_file_system().sync_directory_of(visible)) return visible;  // the name is right all the same
   return visible;

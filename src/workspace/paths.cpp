@@ -33,7 +33,9 @@ bool is_directory(const std::string& path) {
 Result<Paths> locate(const std::string& name, const std::optional<std::string>& onion) {
   if (name.empty()) return fail(ErrorKind::usage, "an empty file name");
   if (name.find('\0') != std::string::npos) return fail(ErrorKind::usage, "a file name with a NUL byte");
-  if (name.back() == '/' || is_directory(name))
+  if (name.back() == '/' && !is_directory(name))
+    return fail(ErrorKind::not_found, "no directory " + escape_for_terminal(name));
+  if (is_directory(name))
     return fail(ErrorKind::usage, escape_for_terminal(name) + " is a directory: name a file in it");
   Paths paths;
   paths.file = name;
@@ -86,6 +88,9 @@ Result<Onion> open_onion(const Paths& paths, Access access, Damaged damaged) {
   options.damaged_too = damaged == Damaged::readable;
   options.access = access;
   auto onion = Onion::open(paths.onion, options);
+  if (!onion && onion.error().kind() == ErrorKind::not_found && exists(paths.onion))
+    return fail(ErrorKind::refused, escape_for_terminal(paths.onion) +
+                                        " is a symbolic link that leads nowhere: mend or remove it");
   if (!onion && onion.error().kind() == ErrorKind::not_found)
     return fail(ErrorKind::not_found, escape_for_terminal(paths.file) + " has no history (no " +
                                           escape_for_terminal(paths.onion) + "): peel commit starts one");

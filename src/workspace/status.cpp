@@ -26,7 +26,8 @@ std::unique_ptr<FileSource> open_working(const Paths& paths, StatusReport& repor
   auto source = FileSource::open(paths.file, Symlinks::follow);
   if (source) return std::move(*source);
   const ErrorKind kind = source.error().kind();
-  report.state = kind == ErrorKind::not_found || kind == ErrorKind::refused ? State::missing : State::unknown;
+  const bool something_else = kind == ErrorKind::refused || kind == ErrorKind::usage;  // a device; a directory
+  report.state = kind == ErrorKind::not_found || something_else ? State::missing : State::unknown;
   report.why = source.error().message();
   return nullptr;
 }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <map>
 #include <memory>
 
 #include "base/file.h"
@@ -123,27 +124,98 @@ bool is_saved(const std::string& path, const Onion* onion) {
   return found && found->has_value();
 }
 
+struct HiddenName {
+  std::string_view stem, part, tag;
+};
+
+// A name of ours, taken apart.
+std::optional<HiddenName> take_apart(std::string_view name) {
+  for (const std::string_view part : {run_part, fresh_part, swap_part}) {
+    if (name.size() <= part.size() + tag_digits) continue;
+    const std::size_t at = name.size() - tag_digits - part.size();
+    if (name.substr(at, part.size()) == part) return HiddenName{name.substr(0, at), part, name.substr(name.size() - tag_digits)};
+  }
+  return std::nullopt;
+}
+
+std::string run_path_of(const std::string& target, const HiddenName& name) {
+  return in_directory_of(target, std::string(name.stem) + std::string(run_part) + std::string(name.tag));
+}
+
+// Names in the directory of `target`, listed before anything is removed: removing while reading may hide entries.
+std::vector<std::string> names_beside(const std::string& target) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(directory_of(target).c_str()), &::closedir);
+  while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr)
+    if (entry->d_name[0] == '.') names.emplace_back(entry->d_name);
+  return names;
+}
+
+}  // namespace
+
+std::vector<Leftover> unsaved_leftovers(const std::vector<Paths>& files) {
+  std::map<std::string, std::multimap<std::string, const Paths*>> by_directory;
+  for (const Paths& paths : files) by_directory[directory_of(paths.file)].emplace(stem_of(paths.file), &paths);
+  std::vector<Leftover> out;
+  for (const auto& [directory, by_stem] : by_directory) {
+    for (const std::string& name : names_beside(by_stem.begin()->second->file)) {
+      const auto parts = take_apart(name);
+      if (!parts || parts->part != swap_part) continue;
+      const auto [first, last] = by_stem.equal_range(std::string(parts->stem));
+      for (auto it = first; it != last; ++it) {
+        const Paths& paths = *it->second;
+        const std::string path = in_directory_of(paths.file, name);
+        UniqueFd run_fd;
+        if (!is_regular(path) || !run_is_dead(run_path_of(paths.file, *parts), run_fd)) continue;
+        const auto onion = open_onion(paths);
+        if (onion && is_saved(path, &*onion)) continue;
+        Leftover left{paths, path, 0, 0};
+        if (const auto look = look_at(path); look && *look) {
+          left.size = (*look)->times.size;
+          left.mtime_ns = (*look)->times.mtime_ns;
+        }
+        out.push_back(std::move(left));
+      }
+    }
+  }
+  return out;
+}
+
+namespace {
+
+// An onion is made as ".NAME.new-DIGITS" before it has the name NAME: one of a run of ours ("new", with its tag), or of
+// an onion that takes shape for a clone. The latter has no lock, but making it takes milliseconds.
+void remove_half_made(const std::string& target, const std::string& name) {
+  constexpr std::int64_t age_ns_min = 300ll * 1'000'000'000;
+  constexpr std::size_t ending = 5 + 12;  // ".new-" and its digits
+  if (name.size() <= ending || name.compare(name.size() - ending, 5, ".new-") != 0) return;
+  const std::string made = name.substr(1, name.size() - ending - 1), path = in_directory_of(target, name);
+  const auto look = look_at(path);
+  if (!look || !*look || !(*look)->regular) return;
+  if (const auto parts = take_apart(made); parts && parts->part == fresh_part && parts->stem == stem_of(target)) {
+    UniqueFd run_fd;
+    if (run_is_dead(run_path_of(target, *parts), run_fd)) ::unlink(path.c_str());
+    return;
+  }
+  const std::string own = base_name_of(target);
+  const bool ours = made == own || made.starts_with(own + ".incomplete-");
+  if (ours && now_ns() - (*look)->times.ctime_ns > age_ns_min) ::unlink(path.c_str());
+}
+
 }  // namespace
 
 std::vector<std::string> remove_stale(const std::string& target, const Onion* onion) {
   std::vector<std::string> left;
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(directory_of(target).c_str()), &::closedir);
-  if (!dir) return left;
   const std::string stem = stem_of(target);
-  std::vector<std::string> names;  // listed first: removing while reading may hide entries
-  while (const dirent* entry = ::readdir(dir.get())) {
-    const std::string_view name = entry->d_name;
-    if (name.substr(0, stem.size()) == stem && name.size() > stem.size() + tag_digits) names.emplace_back(name);
-  }
-  for (const std::string& name : names) {
-    const std::string_view part = std::string_view(name).substr(stem.size(), name.size() - stem.size() - tag_digits);
-    if (part != run_part && part != fresh_part && part != swap_part) continue;
+  for (const std::string& name : names_beside(target)) {
+    remove_half_made(target, name);
+    const auto parts = take_apart(name);
+    if (!parts || parts->stem != stem) continue;
     const std::string path = in_directory_of(target, name);
     if (!is_regular(path)) continue;
-    const std::string run_path = in_directory_of(target, stem + std::string(run_part) + name.substr(name.size() - tag_digits));
     UniqueFd run_fd;
-    if (!run_is_dead(run_path, run_fd)) continue;
-    if (part == swap_part && !is_saved(path, onion)) {
+    if (!run_is_dead(run_path_of(target, *parts), run_fd)) continue;
+    if (parts->part == swap_part && !is_saved(path, onion)) {
       left.push_back(path);
       continue;
     }

@@ -42,7 +42,7 @@ struct Paths {
 };
 
 // What a user typed -> both names. "data.h5.onion" means data.h5 (unless data.h5.onion.onion exists:
-// then the history of a file that ends in .onion is meant). usage: an empty name, or a directory.
+// then the history of a file that ends in .onion is meant). usage: an empty name, or a directory; not_found: a directory that is none.
 Result<Paths> locate(const std::string& name, const std::optional<std::string>& onion = {});
 
 // Every *.onion of a directory, sorted by name: what `peel log` and `peel status` without FILE list.
@@ -225,6 +225,18 @@ Result<FastForwardReport> pull_fast_forward(const Paths& paths, const RevisionId
 // head was (`before`) to what it is now. A file with other content is left (file_left), never refused.
 Result<FastForwardReport> follow_branch(const Paths& paths, const RevisionId& before, const ReplaceRequest& request,
                                         bool create_missing = false);
+
+// --- what killed runs left ----------------------------------------------------------------------
+
+// A hidden file beside a working file, complete, left by a run that was killed while it exchanged the two.
+struct Leftover {
+  Paths paths;
+  std::string path;
+  std::uint64_t size = 0;
+  std::int64_t mtime_ns = 0;
+};
+// Those beside `files` whose content is in no revision of theirs. Reads each directory once; changes nothing.
+std::vector<Leftover> unsaved_leftovers(const std::vector<Paths>& files);
 
 // --- export, cat --------------------------------------------------------------------------------
 

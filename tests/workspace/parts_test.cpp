@@ -140,7 +140,7 @@ TEST(Locate, NamesBesideAndElsewhere) {
   EXPECT_TRUE(elsewhere->onion_elsewhere);
   EXPECT_FAILS(locate(""), ErrorKind::usage);
   EXPECT_FAILS(locate(dir.path()), ErrorKind::usage);
-  EXPECT_FAILS(locate(dir / "x/"), ErrorKind::usage);
+  EXPECT_FAILS(locate(dir / "x/"), ErrorKind::not_found);
 }
 
 TEST(Locate, AFileThatEndsInOnionMayHaveAHistoryToo) {
