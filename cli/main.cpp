@@ -15,12 +15,12 @@ namespace {
 int report(const Messages& messages, const Cancel& cancel, const Error& error) {
   // Whatever failed after a request to stop failed because of it.
   if (cancel.requested() || error.kind() == ErrorKind::cancelled) {
-    messages.error("interrupted; nothing was left half done");
+    messages.error("interrupted; " + (error.advice().empty() ? "nothing was left half done" : error.advice()));
     if (error.kind() != ErrorKind::cancelled) messages.detail(error.message());
     return exit_code(ErrorKind::cancelled);
   }
   if (error.os_error() == EPIPE) die_of_closed_pipe();
-  messages.error(error.message());
+  messages.error(error.message() + (error.advice().empty() ? "" : "; " + error.advice()));
   return exit_code(error.kind());
 }
 

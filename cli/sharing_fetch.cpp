@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "cli/revision_text.h"
 #include "cli/sharing_target.h"
+#include "workspace/temp_name.h"
 
 namespace peel::cli {
 namespace {
@@ -111,7 +112,11 @@ Result<int> run_clone(Context& context) {
   PEEL_TRY(const workspace::Paths paths, paths_of_name(context, wanted), "");
   if (std::filesystem::exists(std::filesystem::symlink_status(paths.file, ignored)))
     return fail(ErrorKind::refused, shown(paths) + ": exists already; name another FILE");
+  if (std::filesystem::exists(std::filesystem::symlink_status(paths.onion, ignored)))
+    return fail(ErrorKind::exists, shown(paths.onion) + " exists already, without its file: peel restore " +
+                                       shown(paths) + " makes it, peel pull " + shown(paths) + " asks for news");
 
+  workspace::remove_stale(paths.onion, nullptr);  // of clones that were killed
   Progress progress(context, shown(paths) + ": cloning");
   PEEL_TRY(const sync::FetchResult result, sync::clone(url, paths.onion, connect_options(context, progress)), "");
   progress.clear();
@@ -124,9 +129,12 @@ Result<int> run_clone(Context& context) {
   }
   workspace::ReplaceRequest request;
   request.run = {.cancel = &context.cancel, .progress = progress.function()};
-  PEEL_TRY(const auto restored, workspace::restore(paths, "", request),
-           "the history is complete, the file is not; make it with: peel restore " + shown(paths));
-  context.report(shown(paths) + ": made from " + revision_name(restored.revision));
+  auto restored = workspace::restore(paths, "", request);
+  if (!restored)
+    return std::move(restored.error())
+        .in(shown(paths))
+        .advise("the history is complete, the file is not: peel restore " + shown(paths) + " makes it");
+  context.report(shown(paths) + ": made from " + revision_name(restored->revision));
   return 0;
 }
 
@@ -206,9 +214,11 @@ Result<int> run_pull(Context& context) {
   if (branch == result.branches.end())
     return fail(ErrorKind::not_found, shown(named.paths) + ": " + shown(target.remote) + " has no branch " +
                                           shown(current) + "; switch to one it has, or push yours");
-  PEEL_TRY(const auto moved, step_forward(context, named.paths, target, *branch, progress), "");
+  auto stepped = step_forward(context, named.paths, target, *branch, progress);
   progress.clear();
-  tell_pull(context, named.paths, moved);
+  // What was fetched is here, whether the branch could follow or not.
+  const workspace::FastForwardReport moved = stepped ? *stepped : workspace::FastForwardReport{};
+  if (stepped) tell_pull(context, named.paths, moved);
   if (context.json) {
     JsonWriter json;
     write_fetch(json, named.paths, target, result);
@@ -222,6 +232,7 @@ Result<int> run_pull(Context& context) {
         .end_object();
     context.document(std::move(json));
   }
+  if (!stepped) return std::move(stepped.error());
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// cli/signals.h - Ctrl-C and SIGTERM become a request to stop.
+// cli/signals.h - Ctrl-C, SIGTERM and a terminal that hangs up become a request to stop.
 //
 // Contract   The first signal sets the token: what is running stops at the next safe place. A second one ends the
 //            process at once, which loses nothing either (a crash at any instant leaves every file whole). SIGPIPE is

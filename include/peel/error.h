@@ -75,14 +75,21 @@ class [[nodiscard]] Error {
     return std::move(*this);
   }
 
+  // What is left and what to do next, where that is no part of what went wrong.
+  Error advise(std::string text) && {
+    advice_ = std::move(text);
+    return std::move(*this);
+  }
+
   ErrorKind kind() const { return kind_; }
   int os_error() const { return os_error_; }
   const std::string& message() const { return what_; }
+  const std::string& advice() const { return advice_; }
 
  private:
   ErrorKind kind_;
   int os_error_ = 0;
-  std::string what_;
+  std::string what_, advice_;
 };
 
 template <class T>

@@ -69,7 +69,7 @@ Result<Hub> Hub::start(HubOptions options) {
     state.peers.emplace(*state.config);
   }
   PEEL_TRY(const auto address, parse_host_port(state.options.listen, default_port), "listen");
-  PEEL_TRY(impl->listener, link::TcpListener::listen(address.host, address.port), "listen");
+  PEEL_TRY(impl->listener, link::TcpListener::listen(address.host, address.port), "");
   impl->address = to_string(impl->listener->bound().front());
   return Hub(std::move(impl));
 }
@@ -101,6 +101,7 @@ void Hub::Impl::serve(std::unique_ptr<link::Channel> channel) {
   options.idle_timeout = state.options.idle_timeout;
   options.hello_timeout = state.options.hello_timeout;
   options.statements = state.statements;
+  options.cancel = &state.stop;
   sync::Responder responder(service, *channel, options);
   (void)responder.run().ok();  // logged by the responder
   state.received += responder.bytes_received();
@@ -146,7 +147,7 @@ void Hub::Impl::sweep(const std::string& folder, unsigned depth) {
       continue;
     }
     const bool staging = entry.name.find(".onion.staging-") != std::string::npos ||
-                         entry.name.find(".onion.incomplete-") != std::string::npos;
+                         entry.name.find(".onion.incomplete-") != std::string::npos;  // also one half made
     if (!staging || now_ns() - entry.mtime_ns < staging_keep_ns) continue;
     if (state.files->remove(path))
       state.log({now_ns(), "", "", "expire", escape_for_terminal(path), "an unfinished push nobody continued"});

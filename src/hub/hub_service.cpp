@@ -53,7 +53,6 @@ Status HubService::admit(const proto::Hello& hello) {
   }
   auto peer = recognise(hello);
   if (!peer) {
-    note("refuse", "", "unknown or revoked key");
     return fail(ErrorKind::refused,
                 "this server does not trust your key; ask its operator for an invite (peel join), or for: "
                 "peel trust " +
@@ -106,6 +105,10 @@ Result<Onion> HubService::open_unpublished(const std::string& name, const std::a
 
 Status HubService::publish(const std::string& name) {
   return sync::publish_onion(*hub_.files, file_of(name), staging_key());
+}
+
+void HubService::forget_unpublished(const std::string& name) {
+  (void)hub_.files->remove(sync::unpublished_path(file_of(name), staging_key())).ok();
 }
 
 Status HubService::list_one(const std::string& name, const std::function<Status(const proto::LsEntry&)>& sink) {

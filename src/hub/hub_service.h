@@ -22,6 +22,7 @@ public:
   Result<Onion> open(const std::string& name, Access access) override;
   Result<Onion> open_unpublished(const std::string& name, const std::array<std::byte, 32>& lineage) override;
   Status publish(const std::string& name) override;
+  void forget_unpublished(const std::string& name) override;
   Status list(const std::string& prefix, const std::function<Status(const proto::LsEntry&)>& sink) override;
   Result<proto::Joined> join(const proto::Join& request) override;
   bool take_memory(std::uint64_t bytes) override;

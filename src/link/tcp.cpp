@@ -150,7 +150,11 @@ Result<std::unique_ptr<Channel>> tcp_connect(const std::string& host, std::uint1
 
 Result<TcpListener> TcpListener::listen(const std::string& host, std::uint16_t port) {
   const std::string context = "listen on " + escape_for_terminal(to_string(HostPort{host, port}));
-  PEEL_TRY(const auto list, look_up(host, port, true, std::nullopt, nullptr), context);
+  auto found = look_up(host, port, true, std::nullopt, nullptr);
+  if (!found && found.error().kind() == ErrorKind::network)  // a word that is no address of anything, ours least of all
+    return Error(ErrorKind::usage, found.error().message()).in(context);
+  if (!found) return std::move(found.error()).in(context);
+  const AddrinfoList list = std::move(found).value();
   TcpListener listener;
   std::optional<Error> skipped;
   for (const addrinfo* at = list.get(); at != nullptr; at = at->ai_next) {

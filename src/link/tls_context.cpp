@@ -148,7 +148,7 @@ Error take_tls_error(const char* fallback) {
     const int reason = ERR_GET_REASON(code);
     if (const char* why = refusal_of(reason)) return fail(ErrorKind::refused, why);
     if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST || reason == SSL_R_BAD_PACKET)
-      return fail(ErrorKind::network, "the peer does not speak TLS");
+      return fail(ErrorKind::unsupported, "the peer does not speak TLS");
   }
   const char* reason = ::ERR_reason_error_string(code);
   return fail(ErrorKind::network, std::string("TLS: ") + (reason != nullptr ? reason : fallback));

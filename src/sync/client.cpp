@@ -19,8 +19,8 @@ struct Incoming {
   std::optional<LayerSink> sink;
 };
 
-Status begin_import(Connection& connection, Onion& onion, Incoming& in) {
-  PEEL_TRY(auto importer, Importer::begin(onion, {connection.staging_key(), ~0ull}), "");
+Status begin_import(Connection& connection, Onion& onion, const Cancel* cancel, Incoming& in) {
+  PEEL_TRY(auto importer, Importer::begin(onion, {connection.staging_key(), ~0ull, cancel}), "");
   in.importer.emplace(std::move(importer));
   in.sink.emplace(onion, *in.importer, connection.stats());
   return {};
@@ -49,7 +49,7 @@ Status receive(Connection& connection, Incoming& in, const std::function<Status(
     } else if (std::holds_alternative<proto::AllArrived>(event)) {
       return {};
     }
-    if (!status) return connection.pump().abort(std::move(status.error()));
+    if (!status) return status;
   }
 }
 
@@ -146,9 +146,17 @@ Status compare_branches(const Onion& onion, std::vector<BranchReport>& reports) 
   return {};
 }
 
+// After a failure: keeps what came for the next try, and says so.
+Error keep_staged(Incoming& in, Error error) {
+  const std::size_t chunks = in.importer ? in.importer->staged_chunks() : 0;
+  if (chunks == 0) return error;
+  (void)in.importer->sync_staged().ok();
+  return std::move(error).advise("the " + std::to_string(chunks) +
+                                 " chunks that came are kept: the same command continues from there");
+}
+
 Status finish_import(Connection& connection, Incoming& in, const std::vector<RefChange>& changes) {
-  auto finished = connection.pump().run_busy([&] { return in.importer->finish(changes); });
-  if (!finished) return connection.pump().abort(std::move(finished.error()));
+  PEEL_CHECK(connection.pump().run_busy([&] { return in.importer->finish(changes); }), "");
   connection.session().finish_fetch();
   (void)connection.pump().flush().ok();  // the server learns that we are done; nothing of ours depends on it
   return {};
@@ -170,17 +178,16 @@ Result<FetchResult> fetch(Onion& onion, const std::string& remote, const Url& ur
   PEEL_TRY(const auto connection, Connection::open(url, options), "");
   Incoming in;
   connection->session().fetch({connection->onion_name(), true}, haves.ids, haves.shallow);
-  auto received = receive(*connection, in, [&] { return begin_import(*connection, onion, in); });
-  if (received) received = check_complete(in);
-  if (received) received = check_memory(*connection, in, options);
-  if (!received) {
-    if (in.importer) (void)in.importer->sync_staged().ok();
-    return connection->pump().abort(std::move(received.error()));
-  }
   FetchResult result;
-  result.remote_branch = in.state.onion.current_branch;
-  const auto changes = plan_refs(onion, remote, in, "fetch from " + url.text(), result);
-  PEEL_CHECK(finish_import(*connection, in, changes), "");
+  const auto run = [&]() -> Status {
+    PEEL_CHECK(receive(*connection, in, [&] { return begin_import(*connection, onion, options.cancel, in); }), "");
+    PEEL_CHECK(check_complete(in), "");
+    PEEL_CHECK(check_memory(*connection, in, options), "");
+    result.remote_branch = in.state.onion.current_branch;
+    const auto changes = plan_refs(onion, remote, in, "fetch from " + url.text(), result);
+    return finish_import(*connection, in, changes);
+  };
+  if (auto done = run(); !done) return keep_staged(in, connection->pump().abort(std::move(done.error())));
   PEEL_CHECK(remember(*connection, in), "");
   PEEL_CHECK(compare_branches(onion, result.branches), "");
   connection->finish();
@@ -220,34 +227,51 @@ void add_clone_refs(const proto::PeerState& state, const Url& url, const std::st
 
 }  // namespace
 
+namespace {
+
+Error made_meanwhile(const std::string& onion_path) {
+  return fail(ErrorKind::exists, escape_for_terminal(onion_path) + ": another process made it meanwhile");
+}
+
+}  // namespace
+
 Result<FetchResult> clone(const Url& url, const std::string& onion_path, const ConnectOptions& options) {
   PEEL_CHECK(need_name(url), "");
   FileSystem& files = posix_file_system();
-  if (files.identify(onion_path)) return fail(ErrorKind::exists, onion_path + " exists already");
+  if (files.identify(onion_path)) return fail(ErrorKind::exists, escape_for_terminal(onion_path) + " exists already");
   PEEL_TRY(const auto connection, Connection::open(url, options), "");
   const std::string& key = connection->staging_key();
   std::unique_ptr<Onion> onion;
   Incoming in;
+  FetchResult result;
   // What an interrupted clone has of chunks lies in its staging; revisions come in one step at the end.
   connection->session().fetch({connection->onion_name(), true}, {}, {});
-  auto received = receive(*connection, in, [&]() -> Status {
-    PEEL_TRY(auto fresh, open_or_create_unpublished(files, onion_path, key, in.state.onion.lineage), "");
-    onion = std::make_unique<Onion>(std::move(fresh));
-    return begin_import(*connection, *onion, in);
-  });
-  if (received) received = check_complete(in);
-  if (received) received = check_memory(*connection, in, options);
-  if (!received) {
-    if (in.importer) (void)in.importer->sync_staged().ok();
-    return connection->pump().abort(std::move(received.error()));
+  const auto run = [&]() -> Status {
+    PEEL_CHECK(receive(*connection, in,
+                       [&]() -> Status {
+                         PEEL_TRY(auto fresh,
+                                  open_or_create_unpublished(files, onion_path, key, in.state.onion.lineage), "");
+                         onion = std::make_unique<Onion>(std::move(fresh));
+                         return begin_import(*connection, *onion, options.cancel, in);
+                       }),
+               "");
+    PEEL_CHECK(check_complete(in), "");
+    PEEL_CHECK(check_memory(*connection, in, options), "");
+    result.remote_branch = in.state.onion.current_branch;
+    const std::string reason = "clone of " + url.text();
+    auto changes = plan_refs(*onion, "origin", in, reason, result);
+    add_clone_refs(in.state, url, reason, changes);
+    PEEL_CHECK(finish_import(*connection, in, changes), "");
+    return publish_onion(files, onion_path, key);
+  };
+  if (auto done = run(); !done) {
+    Error error = connection->pump().abort(std::move(done.error()));
+    if (error.kind() != ErrorKind::cancelled && files.identify(onion_path)) return made_meanwhile(onion_path);
+    // Ours as long as we hold its staging; without a chunk in it there is nothing to continue.
+    if (in.importer && in.importer->staged_chunks() == 0 && onion->revision_count() == 0)
+      (void)files.remove(unpublished_path(onion_path, key)).ok();
+    return keep_staged(in, std::move(error));
   }
-  FetchResult result;
-  result.remote_branch = in.state.onion.current_branch;
-  const std::string reason = "clone of " + url.text();
-  auto changes = plan_refs(*onion, "origin", in, reason, result);
-  add_clone_refs(in.state, url, reason, changes);
-  PEEL_CHECK(finish_import(*connection, in, changes), "");
-  PEEL_CHECK(publish_onion(files, onion_path, key), "");
   PEEL_CHECK(remember(*connection, in), "");
   PEEL_CHECK(compare_branches(*onion, result.branches), "");
   connection->finish();

@@ -54,13 +54,31 @@ Result<std::vector<Buffer>> encoded_statements(const trust::ConfigDirectory& con
   return out;
 }
 
+namespace {
+
+// The other end as the user calls it, not as the link does.
+std::string name_for_messages(const Url& url) {
+  switch (url.kind) {
+    case Url::Kind::server:
+      return escape_for_terminal(to_string(HostPort{url.host, url.port}));
+    case Url::Kind::peer:
+      return escape_for_terminal(url.peer);
+    case Url::Kind::file:
+      return escape_for_terminal(url.path);
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Connection>> Connection::open(const Url& url, const ConnectOptions& options) {
   std::unique_ptr<Connection> c(new Connection());
   c->onion_name_ = url.name;
+  c->peer_name_ = name_for_messages(url);
   c->staging_key_ = "from-" + short_hex(codec::blake3(as_bytes(url.text())), 16);
   switch (url.kind) {
     case Url::Kind::file:
-      PEEL_CHECK(c->connect_local(url.path), url.text());
+      PEEL_CHECK(c->connect_local(url.path, options.cancel), url.text());
       PEEL_CHECK(c->start_session(options), url.text());
       return c;
     case Url::Kind::peer: {
@@ -88,6 +106,7 @@ Result<std::unique_ptr<Connection>> Connection::open_pinned(const std::string& h
   std::unique_ptr<Connection> c(new Connection());
   PEEL_TRY(const auto address, parse_host_port(host_port, default_port), "");
   PEEL_CHECK(c->open_config(options), "");
+  c->peer_name_ = escape_for_terminal(host_port);
   Check check;
   check.wanted = host_port;
   check.exactly = key;
@@ -100,17 +119,20 @@ Status Connection::open_config(const ConnectOptions& options) {
   return {};
 }
 
-Status Connection::connect_local(const std::string& path) {
+Status Connection::connect_local(const std::string& path, const Cancel* cancel) {
   auto pair = link::make_memory_pair({1u << 20, {}, {}});
   channel_ = std::move(pair.first);
-  local_server_ = std::thread([far = std::move(pair.second), onion = onion_path_of(path)]() {
+  local_server_ = std::thread([far = std::move(pair.second), onion = onion_path_of(path), cancel]() {
     LocalService service(onion);
-    (void)Responder(service, *far, {}).run().ok();  // the client's side of the story is the one that is told
+    ResponderOptions options;
+    options.cancel = cancel;
+    (void)Responder(service, *far, options).run().ok();  // the client's side of the story is the one that is told
   });
   return {};
 }
 
 Status Connection::connect_plain(const Url& url, const ConnectOptions& options) {
+  insecure_ = true;
   PEEL_TRY(channel_, link::tcp_connect(url.host, url.port, Clock::now() + options.connect_timeout, options.cancel), "");
   return start_session(options);
 }
@@ -141,11 +163,14 @@ Status Connection::connect_tls(const std::string& host, std::uint16_t port, Chec
   PEEL_TRY(const auto identity, trust::load_or_create_identity(*config_), "");
   const auto deadline = Clock::now() + options.connect_timeout;
   PEEL_TRY(auto lower, link::tcp_connect(host, port, deadline, options.cancel), "");
-  PEEL_TRY(channel_,
-           link::tls_connect(
-               std::move(lower), link::TlsIdentity{identity.private_seed},
-               [&check](const Digest& key) { return check(key); }, deadline, options.cancel),
-           "");
+  auto secured = link::tls_connect(
+      std::move(lower), link::TlsIdentity{identity.private_seed}, [&check](const Digest& key) { return check(key); },
+      deadline, options.cancel);
+  if (!secured && secured.error().kind() == ErrorKind::unsupported)
+    return Error(ErrorKind::network, secured.error().message())
+        .advise("a server that was started with --insecure wants clients that say --insecure too");
+  if (!secured) return std::move(secured.error());
+  channel_ = std::move(secured).value();
   server_key_ = channel_->properties().peer_key;
   PEEL_CHECK(start_session(options), "");
   return check.provisional ? accept_rotated_key(check) : Status();
@@ -164,6 +189,7 @@ Status Connection::start_session(const ConnectOptions& options) {
   Pump::Options pump_options;
   pump_options.cancel = options.cancel;
   pump_options.idle_timeout = options.idle_timeout;
+  pump_options.peer = peer_name_;
   if (options.progress) {
     pump_options.tick_every = std::chrono::milliseconds(100);
     pump_options.tick = [this, report = options.progress]() -> Status {
@@ -193,7 +219,12 @@ Status Connection::accept_rotated_key(const Check& check) {
 
 Result<proto::Event> Connection::next() {
   while (true) {
-    PEEL_TRY(auto event, pump_->next(), "");
+    auto next = pump_->next();
+    if (!next && insecure_ && !met_ && next.error().kind() == ErrorKind::network)
+      return std::move(next.error()).advise("a server that was started without --insecure speaks TLS alone");
+    if (!next) return std::move(next.error());
+    proto::Event event = std::move(next).value();
+    met_ = true;
     if (std::holds_alternative<proto::PeerHello>(event)) continue;
     if (std::holds_alternative<proto::Closed>(event))
       return fail(ErrorKind::network, "the server closed the connection");

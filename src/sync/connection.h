@@ -44,7 +44,7 @@ public:
 private:
   Connection() = default;
   Status open_config(const ConnectOptions& options);
-  Status connect_local(const std::string& path);
+  Status connect_local(const std::string& path, const Cancel* cancel);
   Status connect_plain(const Url& url, const ConnectOptions& options);
   Status connect_peer(const Url& url, const ConnectOptions& options);
   struct Check;
@@ -55,12 +55,13 @@ private:
 
   std::optional<trust::ConfigDirectory> config_;
   std::optional<trust::PublicKey> server_key_;
-  std::string onion_name_, staging_key_;
+  std::string peer_name_, onion_name_, staging_key_;
   TransferStats stats_;
   std::unique_ptr<link::Channel> channel_;
   std::unique_ptr<proto::HistorySession> session_;
   std::unique_ptr<Pump> pump_;
   std::thread local_server_;
+  bool insecure_ = false, met_ = false;  // met_: the other end has said hello
   bool finished_ = false;
 };
 

@@ -36,6 +36,10 @@ Result<Onion> LocalService::open_unpublished(const std::string&, const std::arra
 
 Status LocalService::publish(const std::string&) { return publish_onion(posix_file_system(), path_, staging_key()); }
 
+void LocalService::forget_unpublished(const std::string&) {
+  (void)posix_file_system().remove(unpublished_path(path_, staging_key())).ok();
+}
+
 Status LocalService::list(const std::string&, const std::function<Status(const proto::LsEntry&)>& sink) {
   PEEL_TRY(const auto onion, open({}, Access::read), "");
   return sink(describe(onion, path_));

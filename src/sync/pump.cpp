@@ -78,7 +78,7 @@ ErrorKind kind_from_peer(ErrorKind kind) {
 }
 
 Error Pump::failed_with(proto::Failed& failed) {
-  const std::string who = channel_.properties().peer_name;
+  const std::string& who = options_.peer.empty() ? channel_.properties().peer_name : options_.peer;
   if (!failed.by_peer) return std::move(failed.error).in(who);
   peer_aborted_ = true;
   return Error(kind_from_peer(failed.error.kind()),
@@ -154,7 +154,7 @@ Status Pump::run_busy(const std::function<Status()>& work) {
 }
 
 Error Pump::abort(Error error) {
-  session_.abort(error);
+  if (!session_.over()) session_.abort(error);
   return error;
 }
 

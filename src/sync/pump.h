@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <functional>
+#include <string>
 
 #include "base/cancel.h"
 #include "link/channel.h"
@@ -25,6 +26,7 @@ public:
     std::chrono::milliseconds tick_every{1000};
     std::chrono::milliseconds idle_timeout{120'000};  // for flush(); the session has its own
     std::function<Status()> tick;                     // may be empty
+    std::string peer;                                 // how messages call the other end; empty: by its address
   };
   Pump(proto::HistorySession& session, link::Channel& channel, Options options);
 

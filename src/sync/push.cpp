@@ -247,7 +247,11 @@ Result<PushResult> push(Onion& onion, const std::string& remote, const Url& url,
     result.refs.insert(result.refs.begin(), plan.decided.begin(), plan.decided.end());
     return {};
   };
-  if (auto status = run(); !status) return connection->pump().abort(std::move(status.error()));
+  if (auto status = run(); !status) {
+    Error error = connection->pump().abort(std::move(status.error()));
+    if (connection->stats().chunks == 0 || !error.advice().empty()) return error;
+    return std::move(error).advise("what the server has got so far is kept there: the same command continues");
+  }
   PEEL_CHECK(connection->pump().flush(), "");
   const bool any_moved =
       std::any_of(result.refs.begin(), result.refs.end(), [](const PushedRef& r) { return r.state == State::moved; });

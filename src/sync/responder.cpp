@@ -1,5 +1,7 @@
 #include "sync/responder.h"
 
+#include <cerrno>
+
 #include "base/hex.h"
 #include "peel/version.h"
 #include "sync/push_state.h"
@@ -19,6 +21,12 @@ proto::SessionOptions session_options(const ResponderOptions& options) {
   return out;
 }
 
+// To the client an I/O error of ours is a failing peer, but a full disk is a limit that waiting does not lift.
+Error named_full(Error error) {
+  if (error.os_error() != ENOSPC && error.os_error() != EDQUOT) return error;
+  return fail(ErrorKind::limit, "no space left on the disk of this server: " + error.message());
+}
+
 }  // namespace
 
 Responder::Responder(Service& service, link::Channel& channel, const ResponderOptions& options)
@@ -28,7 +36,8 @@ Responder::Responder(Service& service, link::Channel& channel, const ResponderOp
       pump_(session_, channel, {nullptr, std::chrono::milliseconds(1000), options.idle_timeout, [this]() -> Status {
                                   PEEL_CHECK(service_.check(), "");
                                   return level_ ? service_.authorize(*level_, name_) : Status();
-                                }}) {}
+                                }, {}}),
+      cancel_(options.cancel) {}
 
 Responder::~Responder() = default;
 
@@ -42,12 +51,18 @@ Status Responder::run() {
     }
     if (std::holds_alternative<proto::Closed>(*event)) break;
     if (auto status = dispatch(*event); !status) {
-      outcome = pump_.abort(std::move(status.error()));
+      outcome = pump_.abort(named_full(std::move(status.error())));
       break;
     }
   }
   if (pushing_) (void)pushing_->importer.sync_staged().ok();  // what came is not sent again; best effort
-  if (!outcome) service_.note(operation_.empty() ? "error" : operation_, name_, "failed: " + outcome.error().message());
+  if (!outcome) {
+    const bool turned_away = operation_.empty() && outcome.error().kind() == ErrorKind::refused;
+    service_.note(turned_away          ? "refuse"
+                  : operation_.empty() ? "error"
+                                       : operation_,
+                  name_, "failed: " + outcome.error().message());
+  }
   serving_.reset();
   drop_push();
   pump_.goodbye();
@@ -91,11 +106,11 @@ void Responder::on_done() {
   if (operation_ == "fetch" || operation_ == "repair")
     service_.note(operation_, name_,
                   std::to_string(stats_.revisions) + " revisions, " + std::to_string(stats_.chunks) + " chunks sent");
+  serving_.reset();
+  drop_push();
   operation_.clear();
   name_.clear();
   level_.reset();
-  serving_.reset();
-  drop_push();
 }
 
 Status Responder::on_ls(proto::LsAsked& event) {

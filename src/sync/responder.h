@@ -20,6 +20,7 @@ struct ResponderOptions {
   std::chrono::milliseconds idle_timeout{120'000};
   std::chrono::milliseconds hello_timeout{15'000};
   std::vector<Buffer> statements;  // key successions to present
+  const Cancel* cancel = nullptr;  // ends what is under way between two events; the service says when to end sessions
 };
 
 class Responder {
@@ -61,6 +62,7 @@ private:
   link::Channel& channel_;
   proto::HistorySession session_;
   Pump pump_;
+  const Cancel* cancel_;
   std::string operation_, name_;
   std::optional<trust::Level> level_;  // of the operation going on
   TransferStats stats_;

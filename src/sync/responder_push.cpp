@@ -65,7 +65,7 @@ Status Responder::open_pushed(const proto::Push& push) {
   }
   if (!opened) return std::move(opened.error());
   auto onion = std::make_unique<Onion>(std::move(opened).value());
-  const Importer::Options options{service_.staging_key(), service_.staging_quota()};
+  const Importer::Options options{service_.staging_key(), service_.staging_quota(), cancel_};
   for (int attempt = 0;; ++attempt) {
     auto importer = Importer::begin(*onion, options);
     if (importer) {
@@ -135,7 +135,12 @@ Status Responder::on_layer(proto::LayerArrived& event) {
 }
 
 void Responder::drop_push() {
-  if (pushing_) service_.give_memory(pushing_->memory);
+  if (pushing_) {
+    service_.give_memory(pushing_->memory);
+    // While its staging is still ours.
+    const bool nothing = pushing_->importer.staged_chunks() == 0 && pushing_->onion->revision_count() == 0;
+    if (pushing_->created && nothing) service_.forget_unpublished(name_);
+  }
   pushing_.reset();
 }
 
@@ -176,6 +181,7 @@ Status Responder::apply_push() {
     }
     auto finished = pump_.run_busy([&] { return push.importer.finish(changes); });
     if (finished) return {};
+    if (finished.error().kind() == ErrorKind::cancelled) PEEL_CHECK(service_.check(), "");  // says why
     if (finished.error().kind() == ErrorKind::not_found)  // gc took a chunk that was here when it was asked for
       return fail(ErrorKind::conflict, "the onion was collected during the push: push again");
     if (finished.error().kind() != ErrorKind::conflict) return finished;

@@ -31,6 +31,8 @@ public:
   virtual Result<Onion> open_unpublished(const std::string& name, const std::array<std::byte, 32>& lineage) = 0;
   // exists: somebody else made one of that name meanwhile.
   virtual Status publish(const std::string& name) = 0;
+  // Of a push that brought nothing: what open_unpublished() made goes.
+  virtual void forget_unpublished(const std::string& name) = 0;
 
   virtual Status list(const std::string& prefix, const std::function<Status(const proto::LsEntry&)>& sink) = 0;
   virtual Result<proto::Joined> join(const proto::Join& request) = 0;

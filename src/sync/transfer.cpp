@@ -7,8 +7,8 @@
 namespace peel::sync {
 namespace {
 
-// A crash of the machine costs at most so many bytes of a transfer.
-constexpr std::uint64_t sync_every = 256u << 20;
+// A crash of the machine costs at most so many bytes of a transfer, and a stop waits for the disk no longer than that.
+constexpr std::uint64_t sync_every = 64u << 20;
 
 }  // namespace
 
@@ -38,12 +38,23 @@ Status check_shared_ref_name(const std::string& name) {
   return {};
 }
 
+// Something that this onion has offered cannot be read: it is not absent, it is broken.
+Error LayerSource::unreadable(Error error) const {
+  const ErrorKind kind = error.kind();
+  if (kind != ErrorKind::not_found && kind != ErrorKind::corrupt && kind != ErrorKind::truncated)
+    return std::move(error).in(escape_for_terminal(onion_->path()));
+  const std::string path = escape_for_terminal(onion_->path());
+  return fail(ErrorKind::corrupt, path + " is damaged (" + error.message() + "): run `peel verify " + path + "`");
+}
+
 Status LayerSource::answer(const proto::NeedLayer&, proto::HistorySession& session) {
   if (next_ == revisions_.size()) {
     session.end_layers();
     return {};
   }
-  PEEL_TRY(auto layer, make_layer(*onion_, revisions_[next_]), onion_->path());
+  auto made = make_layer(*onion_, revisions_[next_]);
+  if (!made) return unreadable(std::move(made.error()));
+  RevisionLayer layer = std::move(made).value();
   ++next_;
   ++stats_->revisions;
   session.give_layer({std::move(layer.info), layer.whole, std::move(layer.pieces)});
@@ -51,9 +62,10 @@ Status LayerSource::answer(const proto::NeedLayer&, proto::HistorySession& sessi
 }
 
 Status LayerSource::answer(const proto::NeedChunk& event, proto::HistorySession& session) {
-  PEEL_TRY(const auto chunk, chunk_of(*onion_, event.name), onion_->path());
+  const auto chunk = chunk_of(*onion_, event.name);
+  if (!chunk) return unreadable(Error(chunk.error()));
   ++stats_->chunks;
-  session.give_chunk(chunk);
+  session.give_chunk(*chunk);
   return {};
 }
 

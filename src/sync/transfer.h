@@ -22,6 +22,8 @@ public:
   Status answer(const proto::NeedChunk& event, proto::HistorySession& session);
 
 private:
+  Error unreadable(Error error) const;
+
   const Onion* onion_;
   std::vector<std::uint64_t> revisions_;
   std::size_t next_ = 0;

@@ -64,7 +64,7 @@ Result<Url> Url::parse(std::string_view text) {
     url.path = std::string(text.substr(7));
     if (url.path.empty() || url.path.front() != '/') return bad(text, "file:// needs an absolute path");
   } else if (text.find("://") != std::string_view::npos || begins(text, "zmodem:")) {
-    return fail(ErrorKind::unsupported, "'" + escape_for_terminal(text) + "': this build has no such link");
+    return bad(text, "no such scheme here");
   } else if (begins(text, "/") || begins(text, "./") || begins(text, "../")) {
     url.path = std::string(text);
   } else {

@@ -3,7 +3,7 @@
 // Forms      peel://HOST[:PORT]/NAME     an onion on a server; HOST may be [IPv6]
 //            PEER:NAME                   the same, the address taken from the peer's entry (`peel peers`)
 //            file:///PATH, /PATH, ./PATH a local onion, or the working file beside one
-// Errors     usage, naming the text and the form that was expected. unsupported: a scheme this build lacks.
+// Errors     usage, naming the text and the forms that are known.
 // Threads    Value type.
 #pragma once
 

@@ -114,6 +114,9 @@ class Sharing(SharingCase):
         out, err = self.on("bob", "pull", "f", expect=1)
         self.assertIn("diverged", err)
         self.assertIn("peel merge f origin/main", err)
+        pulled = self.json_on("bob", "pull", "f", expect=1)
+        self.assertEqual([b["state"] for b in pulled["branches"]], ["diverged"])
+        self.assertFalse(pulled["pulled"]["moved"])
         status = self.json_on("bob", "status", "f")["files"][0]
         self.assertEqual(status["diverged"], ["origin/main"])
         heads = {b["name"]: b["revision"]["id"] for b in self.json_on("bob", "branch", "f")["branches"]}
@@ -171,12 +174,87 @@ class Sharing(SharingCase):
         self.on("alice", "remote", "f", "bad name", "hub:f", expect=2)
         self.on("alice", "remote", "f", "--delete", "origin")
         self.on("alice", "remote", "f", "--delete", "origin", expect=3)
-        self.on("alice", "clone", "http://example.org/f", expect=5)
+        self.on("alice", "clone", "http://example.org/f", expect=2)
+        for url in ("foo://x", "ssh://host/f", "mesh://node/f"):
+            self.assertIn("peel://HOST", self.on("alice", "remote", "f", "o", url, expect=2)[1])
 
     def test_local_histories_need_no_server(self):
         self.commit("alice", content(1))
         self.on("bob", "clone", f"file://{self.file('alice')}.onion", "mine")
         self.assertEqual(self.file("bob", "mine").read_bytes(), content(1))
+
+    def damage(self, path):
+        """Flips a byte in a chunk of the first commit, far from what an open looks at."""
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 0x55
+        path.write_bytes(data)
+
+    def test_damage_at_the_source_is_4_and_named(self):
+        self.serve()
+        self.join("alice")
+        self.join("bob")
+        self.commit("alice", os.urandom(12 << 20))
+        self.on("alice", "push", "f", "hub:f")
+        self.damage(self.dir / "hub" / "files" / "root" / "f.onion")
+        self.damage(self.file("alice", "f.onion"))
+        _, err = self.on("bob", "clone", "hub:f", expect=4)
+        self.assertIn("hub says: f.onion is damaged", err)
+        self.assertIn("peel verify f.onion", err)
+        _, err = self.on("bob", "clone", f"file://{self.file('alice')}", expect=4)
+        self.assertIn(f"{self.file('alice')}.onion is damaged", err)
+        self.assertNotIn("memory", err)
+        _, err = self.on("alice", "push", "f", self.file("bob", "g"), expect=4)
+        self.assertIn("f.onion is damaged", err)
+
+    def test_a_clone_without_its_file_hints_at_restore(self):
+        self.commit("alice", content(1))
+        self.on("bob", "clone", f"file://{self.file('alice')}", "f")
+        self.file("bob").unlink()
+        _, err = self.on("bob", "clone", f"file://{self.file('alice')}", "f", expect=2)
+        self.assertIn("peel restore f", err)
+
+    def test_two_clones_to_one_name(self):
+        self.commit("alice", os.urandom(2 << 20))
+        for _ in range(5):
+            clones = [self.start("clone", f"file://{self.file('alice')}", "g", cwd=self.dir / "bob" / "files") for _ in range(3)]
+            ends = [(p.communicate(timeout=TIMEOUT_S)[1].decode(), p.returncode) for p in clones]
+            self.assertEqual(sorted(code for _, code in ends)[0], 0, ends)
+            for err, code in ends:
+                self.assertIn(code, (0, 1, 2, 7), err)  # 1: the other one was at work; 2, 7: it was done
+                self.assertNotIn("rename", err)
+            self.assertEqual(sorted(os.listdir(self.dir / "bob" / "files")), ["g", "g.onion"])
+            self.file("bob", "g").unlink()
+            self.file("bob", "g.onion").unlink()
+
+    def test_an_interrupted_clone_says_what_is_kept(self):
+        self.serve()
+        self.join("alice")
+        self.join("bob")
+        self.commit("alice", os.urandom(48 << 20))
+        self.on("alice", "push", "f", "hub:f")
+        staged = lambda: sum(p.stat().st_size for p in (self.dir / "bob" / "files").glob("*staging*"))
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            before = staged()
+            process = self.start("clone", "hub:f", config=self.dir / "bob" / "config", cwd=self.dir / "bob" / "files")
+            for _ in range(2000):
+                if staged() > before + (1 << 20) or process.poll() is not None:
+                    break
+                time.sleep(0.002)
+            begin = time.monotonic()
+            code, _, err = self.interrupt(process, number)
+            self.assertLess(time.monotonic() - begin, 5)
+            if code == 0:
+                self.assertEqual(self.file("bob").stat().st_size, 48 << 20)
+                return  # it was quicker than we
+            self.assertEqual(code, 130)
+            if self.file("bob", "f.onion").exists():
+                self.assertIn(b"peel restore f", err)
+                return
+            self.assertIn(b"the same command continues", err)
+        resumed = self.on("bob", "clone", "hub:f")[0]
+        self.assertEqual(self.file("bob").read_bytes(), self.file("alice").read_bytes())
+        self.assertLess(int(re.search(r"and ([\d,]+) chunks? received", resumed)[1].replace(",", "")), 48 << 20)
+        self.assertEqual(sorted(os.listdir(self.dir / "bob" / "files")), ["f", "f.onion"])
 
 
 class Trust(SharingCase):
@@ -240,7 +318,7 @@ class Trust(SharingCase):
 
 class Server(SharingCase):
     def test_ends_in_order_on_both_signals(self):
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             self.serve()
             code, err = self.stop(number)
             self.assertEqual(code, 130)
@@ -266,6 +344,7 @@ class Server(SharingCase):
         self.peel("serve", "no/such/root", expect=3)
         self.peel("serve", ".", "--listen", "127.0.0.1:99999", expect=2)
         self.peel("serve", "x", "--insecure-write", expect=2)
+        self.peel("serve", ".", "--listen", "no.such.name.invalid", expect=2)
 
     def test_insecure_on_both_sides(self):
         self.serve("--insecure", "--insecure-write")
@@ -273,6 +352,45 @@ class Server(SharingCase):
         self.on("alice", "push", "f", f"peel://{self.address}/f", "--insecure")
         self.on("bob", "clone", f"peel://{self.address}/f", "--insecure")
         self.assertEqual(self.file("bob").read_bytes(), content(1))
+
+    def test_one_side_insecure_says_what_to_do(self):
+        self.serve("--insecure")
+        begin = time.monotonic()
+        _, err = self.on("alice", "ls", f"peel://{self.address}/", expect=6)
+        self.assertIn("--insecure", err)
+        self.stop()
+        self.serve()
+        _, err = self.on("alice", "ls", f"peel://{self.address}/", "--insecure", expect=6)
+        self.assertIn("without --insecure", err)
+        self.assertLess(time.monotonic() - begin, 10)
+
+    def test_a_join_is_no_refusal(self):
+        self.serve()
+        self.join("alice")
+        code, err = self.stop()
+        self.assertIn("join", err)
+        self.assertNotIn("refuse", err)
+
+    def test_pushes_that_bring_nothing_leave_nothing(self):
+        self.serve()
+        self.join("alice")
+        self.join("bob")
+        self.commit("alice", content(1))
+        self.on("alice", "push", "f", "hub:lab/f")
+        files = lambda: sorted(p.name for p in (self.dir / "hub" / "files" / "root").rglob("*") if p.is_file())
+        self.assertEqual(files(), ["f.onion"])
+        self.on("alice", "push", "f")
+        self.assertEqual(files(), ["f.onion"])
+        self.commit("bob", content(2))
+        self.on("bob", "push", "f", "hub:lab/f", expect=7)  # another history
+        self.assertEqual(files(), ["f.onion"])
+
+    def test_a_full_server_is_5(self):
+        self.serve("--quota", "1M")
+        self.join("alice")
+        self.commit("alice", os.urandom(4 << 20))
+        _, err = self.on("alice", "push", "f", "hub:f", expect=5)
+        self.assertIn("quota of this server", err)
 
     def test_killed_server_then_the_push_is_continued(self):
         self.serve()

@@ -41,8 +41,12 @@ TEST(Url, RefusesWhatIsNone) {
   for (const char* text :
        {"", "data.h5", "peel://", "peel:///x", "peel://h:0x/x", "peel://h:99999/x", "-x:y", "file://relative"})
     EXPECT_EQ(Url::parse(text).error().kind(), ErrorKind::usage) << text;
-  for (const char* text : {"mesh://n/x", "zmodem:", "http://h/x"})
-    EXPECT_EQ(Url::parse(text).error().kind(), ErrorKind::unsupported) << text;
+  for (const char* text : {"mesh://n/x", "zmodem:", "http://h/x"}) {
+    const auto url = Url::parse(text);
+    ASSERT_FALSE(url) << text;
+    EXPECT_EQ(url.error().kind(), ErrorKind::usage) << text;
+    EXPECT_NE(url.error().message().find("peel://HOST"), std::string::npos) << "names the forms there are";
+  }
 }
 
 TEST(OnionNames, NothingThatCouldLeave) {
