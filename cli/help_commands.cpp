@@ -79,7 +79,7 @@ Result<Page> page_for(const std::string& topic) {
   for (const Command* command : all_commands()) known.emplace_back(command->name);
   for (const Topic& each : topics()) known.emplace_back(each.name);
   const std::string meant = nearest(topic, known);
-  return fail(ErrorKind::not_found, "no help about " + escape_for_terminal(topic) +
+  return fail(ErrorKind::usage, "no help about " + escape_for_terminal(topic) +
                                         (meant.empty() ? "" : "; did you mean " + meant + "?") + " (see: peel help)");
 }
 
@@ -107,7 +107,7 @@ Result<int> run_help(Context& context) {
   if (context.json) {
     const Command* only = topic.empty() ? nullptr : find_command(topic);
     if (!topic.empty() && only == nullptr)
-      return fail(ErrorKind::not_found, "no command " + escape_for_terminal(topic) + " (see: peel help)");
+      return fail(ErrorKind::usage, "no command " + escape_for_terminal(topic) + " (see: peel help)");
     JsonWriter json;
     write_table(json, only);
     context.document(std::move(json));
@@ -142,7 +142,7 @@ Result<int> run_bench(Context& context) {
     return 0;
   }
   if (std::find(benches.begin(), benches.end(), *table) == benches.end())
-    return fail(ErrorKind::not_found,
+    return fail(ErrorKind::usage,
                 "no bench " + escape_for_terminal(*table) + " beside this program (see: peel bench)");
   PEEL_CHECK(context.out.flush(), "");
   const std::string program = (folder / ("bench_" + *table)).string();

@@ -44,7 +44,9 @@ workspace::CommitRequest commit_request(const Context& context, const workspace:
 
 void warn_about(const Context& context, const workspace::Paths& paths, const workspace::CommitReport& report) {
   if (report.unhealthy)
-    context.messages.warning(shown(paths) + ": " + *report.unhealthy + "; recorded all the same, labelled unhealthy");
+    context.messages.warning(shown(paths) + ": " + *report.unhealthy +
+                             (report.result.added ? "; recorded all the same, labelled unhealthy"
+                                                  : "; what can be read of it is recorded already"));
   if (report.torn)
     context.messages.warning(shown(paths) +
                              ": kept changing while it was read; recorded, labelled torn: commit again when "
@@ -86,6 +88,7 @@ Result<int> run_commit(Context& context) {
   JsonWriter json;
   json.begin_object().key("files").begin_array();
   std::size_t failed = 0;
+  std::vector<workspace::Paths> done;
   for (const std::string& name : names) {
     PEEL_CHECK(context.cancel.check(), "");
     Result<workspace::Paths> paths = paths_of_name(context, name);
@@ -100,9 +103,11 @@ Result<int> run_commit(Context& context) {
     warn_about(context, *paths, *report);
     context.report(recorded_text(*paths, *report));
     write_report(json, *paths, *report);
+    done.push_back(std::move(*paths));
   }
   json.end_array().end_object();
   if (context.json) context.document(std::move(json));
+  tell_leftovers(context, done);
   if (failed > 0)
     return fail(ErrorKind::partial,
                 std::to_string(failed) + " of " + std::to_string(names.size()) + " files not recorded");
@@ -255,6 +260,13 @@ Result<int> run_status(Context& context) {
     }
     differs = differs || *one;
   }
+  json.end_array().key("left_behind").begin_array();
+  for (const workspace::Leftover& left : tell_leftovers(context, files))
+    json.begin_object()
+        .string("file", left.paths.file)
+        .string("path", left.path)
+        .integer("size", left.size)
+        .end_object();
   json.end_array().end_object();
   if (context.json) context.document(std::move(json));
   if (files.empty()) context.report("no histories here; begin one with: peel commit FILE");

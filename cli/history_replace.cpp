@@ -30,10 +30,12 @@ const char* fate_of_file(const workspace::ReplaceReport& report) {
 Result<int> run_restore(Context& context) {
   PEEL_TRY(const workspace::Paths paths, paths_of(context), "");
   Progress progress(context, shown(paths) + ": restoring");
-  PEEL_TRY(const auto report,
-           workspace::restore(paths, context.arguments.operand_or(1, ""), replace_request(context, progress)), "");
+  const auto report =
+      workspace::restore(paths, context.arguments.operand_or(1, ""), replace_request(context, progress));
   progress.clear();
-  context.report(shown(paths) + ": " + revision_name(report.revision) + ", working file " + fate_of_file(report));
+  tell_leftovers(context, {paths});
+  if (!report) return report.error();
+  context.report(shown(paths) + ": " + revision_name(report->revision) + ", working file " + fate_of_file(*report));
   return 0;
 }
 

@@ -62,6 +62,10 @@ constexpr JsonKey status_json[] = {
     {"files[].same_as", "integer?", "number of the newest revision equal to the working file"},
     {"files[].based_on", "integer?", "number of the revision the working file came from"},
     {"files[].diverged", "array", "remembered remote heads that are no ancestors of the head, as REMOTE/BRANCH"},
+    {"left_behind", "array", "hidden files of killed runs that hold what no revision has"},
+    {"left_behind[].file", "string", "the working file they were made for"},
+    {"left_behind[].path", "string", "the hidden file"},
+    {"left_behind[].size", "integer", "its size, bytes"},
 };
 constexpr Example status_examples[] = {
     {"peel status", "all histories of this directory"},

@@ -2,6 +2,7 @@
 #include "cli/named_file.h"
 
 #include "base/hex.h"
+#include "cli/human.h"
 
 namespace peel::cli {
 
@@ -37,6 +38,19 @@ std::string shown(const workspace::Paths& paths) { return shown(paths.file); }
 
 void write_paths(JsonWriter& json, const workspace::Paths& paths) {
   json.string("file", paths.file).string("onion", paths.onion);
+}
+
+std::vector<workspace::Leftover> tell_leftovers(const Context& context, const std::vector<workspace::Paths>& files) {
+  std::vector<workspace::Leftover> found = workspace::unsaved_leftovers(files);
+  for (const workspace::Leftover& left : found) {
+    const std::string file = shown(left.paths), path = shown(left.path);
+    context.messages.warning(path + " holds " + size_text(left.size) + ", last changed " +
+                             local_time_text(left.mtime_ns) + ", that no revision of " + file +
+                             " has: a peel that was killed while it replaced " + file +
+                             " left it. To bring it back: peel commit " + file + ", then mv " + path + " " + file +
+                             "; to drop it: rm " + path);
+  }
+  return found;
 }
 
 workspace::Run run_of(const Context& context) { return {.cancel = &context.cancel, .progress = {}}; }

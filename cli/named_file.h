@@ -29,6 +29,9 @@ std::string shown(const std::string& name);
 // "file" and "onion" of a JSON document.
 void write_paths(JsonWriter& json, const workspace::Paths& paths);
 
+// Says which hidden files beside `files` hold what no revision has, and what can be done about it.
+std::vector<workspace::Leftover> tell_leftovers(const Context& context, const std::vector<workspace::Paths>& files);
+
 // What long operations of workspace take, without progress.
 workspace::Run run_of(const Context& context);
 

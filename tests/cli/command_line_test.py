@@ -45,7 +45,9 @@ class Table(PeelCase):
         for name in COMMANDS:
             self.assertIn(f"\n  {name} ", overview)
         self.assertEqual(overview, self.peel("--help")[0])
-        self.assertIn("did you mean commit", self.peel("help", "comit", expect=3)[1])
+        self.assertIn("did you mean commit", self.peel("help", "comit", expect=2)[1])
+        self.peel("help", "comit", "--json", expect=2)
+        self.peel("bench", "nosuch", expect=2)
 
     def test_wrong_usage_is_2_and_prints_nothing_else(self):
         for name in COMMANDS:

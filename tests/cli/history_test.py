@@ -2,7 +2,9 @@
 import os
 import random
 import shutil
+import socket
 import subprocess
+import time
 import unittest
 
 from peel_process import PeelCase
@@ -354,6 +356,120 @@ class Care(PeelCase):
         repaired = self.json("verify", "f", "--repair-from", "copy.onion")
         self.assertTrue(repaired["repaired"])
         self.peel("verify", "f", "--deep")
+
+
+class OddNames(PeelCase):
+    """What is no plain file under a name of ours is named at once, and never waited for."""
+
+    def test_fifos_do_not_hang(self):
+        self.write("f", b"x")
+        os.mkfifo(self.work / "f.onion")
+        os.mkfifo(self.work / "pipe")
+        for words in (["status", "f"], ["log", "f"], ["verify", "f"], ["commit", "f"], ["commit", "pipe"],
+                      ["move", "f", "g"], ["clone", f"file://{self.work}/f", "g"], ["clone", f"file://{self.work}/pipe", "g"]):
+            self.assertIn("not a regular file", self.peel(*words, expect=7)[1], words)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(self.work / "s.onion"))
+            self.assertIn("not a regular file", self.peel("log", "s", expect=7)[1])
+
+    def test_directories(self):
+        self.write("f", b"x")
+        (self.work / "f.onion").mkdir()
+        for words in (["status", "f"], ["log", "f"], ["verify", "f"], ["commit", "f"], ["show", "f"], ["move", "f", "g"]):
+            self.assertIn("f.onion is a directory", self.peel(*words, expect=7)[1], words)
+        for command in ("commit", "digest"):
+            self.assertIn("name a file", self.peel(command, ".", expect=2)[1])
+        self.assertIn("no directory", self.peel("log", "nodir/", expect=3)[1])
+
+    def test_symbolic_links_to_histories(self):
+        self.write("f", b"x")
+        (self.work / "f.onion").symlink_to("nowhere")
+        for words in (["commit", "f"], ["log", "f"], ["snapshot", "f"]):
+            self.assertIn("leads nowhere", self.peel(*words, expect=7)[1])
+        self.write("real", b"x")
+        self.peel("commit", "real")
+        (self.work / "g.onion").symlink_to("real.onion")
+        shutil.copy(self.work / "real", self.work / "g")
+        self.assertIn("symbolic link", self.peel("move", "g", "h", expect=7)[1])
+        self.assertTrue((self.work / "g").exists() and (self.work / "g.onion").is_symlink())
+
+    def test_an_empty_name_is_wrong_usage(self):
+        self.write("f", b"x")
+        self.peel("commit", "f")
+        self.peel("export", "f", "-o", "", expect=2)
+
+    def test_names_as_long_as_a_directory_takes(self):
+        for size in (186, 199, 225, 245):
+            name = ("ä" * 200).encode()[:size - size % 2 - 4].decode("utf-8") + "abcd"[: 4 + size % 2]
+            self.write(name, content(size))
+            self.peel("commit", name)
+            self.write(name, content(size + 1))
+            self.peel("commit", name)
+            (self.work / "there").mkdir()
+            self.peel("clone", f"file://{self.work}/{name}", "there")
+            self.assertEqual((self.work / "there" / name).read_bytes(), content(size + 1))
+            self.assertEqual(sorted(os.listdir(self.work / "there")), sorted([name, name + ".onion"]))
+            self.peel("restore", name, "@1", cwd=self.work / "there")
+            self.peel("gc", name, "--keep-last", "1", cwd=self.work / "there")
+            shutil.rmtree(self.work / "there")
+
+
+class Leftovers(PeelCase):
+    """What a run that was killed left behind is named, and never deleted while nothing else has it."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("f", content(1))
+        self.peel("commit", "f")
+        self.write("f", content(2))
+        self.peel("commit", "f")
+        self.swap = ".f.peel-swap-0123456789abcdef"
+
+    def test_unsaved_bytes_are_named(self):
+        self.write(self.swap, b"precious")
+        for words in (["status"], ["status", "f"], ["commit", "f"], ["restore", "f"]):
+            err = self.peel(*words)[1]
+            self.assertIn(self.swap, err, words)
+            self.assertIn(f"mv {self.swap} f", err)
+            self.assertIn(f"rm {self.swap}", err)
+        self.assertEqual([(l["file"], l["path"], l["size"]) for l in self.json("status")["left_behind"]], [("f", self.swap, 8)])
+        self.assertEqual((self.work / self.swap).read_bytes(), b"precious")
+        self.write("f", b"unsaved")
+        self.assertIn(self.swap, self.peel("restore", "f", expect=7)[1])
+        self.peel("commit", "f")
+        os.rename(self.work / self.swap, self.work / "f")  # as the message says
+        self.peel("commit", "f")
+        self.assertEqual(self.peel("status")[1], "")
+
+    def test_saved_bytes_are_no_news_and_go(self):
+        self.write(self.swap, content(1))
+        self.assertEqual(self.peel("status", "f")[1], "")
+        self.peel("restore", "f", "@1")
+        self.assertFalse((self.work / self.swap).exists())
+
+    def test_half_made_histories_go(self):
+        self.write("g", b"x")
+        half = self.work / "..g.onion.peel-new-0123456789abcdef.new-0123456789ab"
+        half.write_bytes(b"x")
+        self.peel("commit", "g")
+        self.assertFalse(half.exists())
+        old, young = self.work / ".h.onion.incomplete-from-0.new-0123456789ab", self.work / ".h.onion.new-0123456789ab"
+        old.write_bytes(b"x")
+        time.sleep(0.01)
+        young.write_bytes(b"x")
+        self.peel("clone", f"file://{self.work}/f", "h")
+        self.assertTrue(young.exists())  # somebody may be making it this moment
+
+
+class Writers(PeelCase):
+    def test_nothing_new_is_not_called_recorded(self):
+        signature = b"\x89HDF\r\n\x1a\n" + bytes(4096)
+        path = self.write("f.h5", signature)
+        self.peel("commit", "f.h5")
+        with open(path, "r+b"):
+            err = self.peel("commit", "f.h5")[1]
+        self.assertNotIn("recorded all the same", err)
+        self.assertIn("recorded already", err)
 
 
 if __name__ == "__main__":
