@@ -3,6 +3,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import time
 import unittest
 
@@ -384,6 +385,23 @@ class Server(SharingCase):
         self.commit("bob", content(2))
         self.on("bob", "push", "f", "hub:lab/f", expect=7)  # another history
         self.assertEqual(files(), ["f.onion"])
+
+    def test_full_disks_are_5_and_named(self):
+        small = self.dir / "small"
+        small.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", small], capture_output=True).returncode:
+            self.skipTest("no permission to mount a small file system here")
+        self.addCleanup(subprocess.run, ["umount", "-l", small])
+        self.commit("alice", os.urandom(12 << 20))
+        (self.dir / "hub" / "files" / "root").symlink_to(small)
+        self.serve()
+        self.join("alice")
+        _, err = self.on("alice", "push", "f", "hub:f", expect=5)
+        self.assertIn("no space left on the disk of this server", err)
+        for name in os.listdir(small):
+            os.unlink(small / name)
+        _, err = self.on("bob", "clone", f"file://{self.file('alice')}", small / "g", expect=5)
+        self.assertIn("small/g.onion", err)
 
     def test_a_full_server_is_5(self):
         self.serve("--quota", "1M")
