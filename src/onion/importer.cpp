@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t received_generation_max = counter_max / 2;  // leaves room for all children to come
 
-constexpr std::size_t places_max = 1u << 16;
+constexpr std::size_t places_max = 4096;
 
 struct NameHash {
   std::size_t operator()(const ChunkName& n) const { return DigestHash()(n.digest); }
@@ -69,7 +69,8 @@ struct Importer::Impl {
       PEEL_TRY(const auto chunk, staging.get(name), "");
       PEEL_TRY(place, m.append_stored(writer, name, chunk.codec, chunk.width, chunk.stored), "");
     }
-    if (places.size() < places_max) places.emplace(name, *place);
+    if (places.size() == places_max) places.clear();
+    places.emplace(name, *place);
     return *place;
   }
   void forget() {

@@ -1,6 +1,7 @@
 #include "onion/layer_applier.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/wire.h"
 #include "codec/grid_digest.h"
@@ -14,7 +15,20 @@ constexpr std::uint64_t sync_every = 64u << 20;
 // Work a layer may cause: bytes decoded for bytes touched. A page of an honest layer meets a few chunks of 8 pages at most.
 constexpr std::uint64_t decoded_per_touched_max = 64, decoded_bytes_free = 256u << 20;
 
+bool repeats(const LayerBytes& bytes) { return bytes.content / 2 > bytes.chunks; }
+
 }  // namespace
+
+LayerBytes bytes_of(const RevisionLayer& layer) {
+  std::unordered_set<Digest, DigestHash> chunks;
+  LayerBytes out;
+  for (const Piece& p : layer.pieces) {
+    if (p.is_hole()) continue;
+    out.content += p.length;
+    if (chunks.insert(p.chunk.digest).second) out.chunks += p.chunk.length;
+  }
+  return out;
+}
 
 std::string PageMemo::key(const RevisionLayer& layer, std::size_t next, std::uint64_t begin, std::uint64_t end,
                           unsigned page_log2, bool holes_too) {
@@ -62,7 +76,7 @@ Status ImportPace::step(Onion::Impl& m, GroupWriter& writer) {
 LayerApplier::LayerApplier(Onion::Impl& m, GroupWriter& writer, const Tree& parent, const RevisionLayer& layer,
                            const Locate& locate, PageMemo& memo, ImportPace& pace)
     : m_(m), writer_(writer), parent_(parent), layer_(layer), locate_(locate), memo_(memo), pace_(pace),
-      size_(layer.info.size), page_size_(parent.page_size()), editor_(*m.store, writer, parent, size_),
+      size_(layer.info.size), page_size_(parent.page_size()), repeats_(repeats(bytes_of(layer))), editor_(*m.store, writer, parent, size_),
       cursor_(*m.store, parent) {}
 
 Result<TreeEditor::Finished> LayerApplier::run() {
@@ -123,7 +137,7 @@ Status LayerApplier::add_page(std::uint64_t page, std::size_t next) {
     at = to;
   }
   PEEL_CHECK(keep_parent(end), "");
-  pending.key = PageMemo::key(layer_, next, begin, end, parent_.page_log2, begin >= parent_.size);
+  if (repeats_) pending.key = PageMemo::key(layer_, next, begin, end, parent_.page_log2, begin >= parent_.size);
   if (!pending.key.empty()) pending.known = memo_.find(pending.key);
   pending_.push_back(std::move(pending));
   return pending_.size() >= pages_per_batch ? flush() : Status();

@@ -46,6 +46,12 @@ class ImportPace {
   std::uint64_t synced_bytes_ = 0;  // of the group
 };
 
+// Bytes of a layer's pieces, and of the distinct chunks that they come from.
+struct LayerBytes {
+  std::uint64_t content = 0, chunks = 0;
+};
+LayerBytes bytes_of(const RevisionLayer& layer);
+
 class LayerApplier {
  public:
   using Locate = std::function<Result<Onion::Impl::Place>(const ChunkName&)>;
@@ -74,6 +80,7 @@ class LayerApplier {
   PageMemo& memo_;
   ImportPace& pace_;
   const std::uint64_t size_, page_size_;
+  const bool repeats_;  // else no page would be found in the memo
   TreeEditor editor_;
   LeafCursor cursor_;
   ChunkMemory memory_;

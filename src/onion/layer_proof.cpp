@@ -1,7 +1,6 @@
 #include "onion/layer_proof.h"
 
 #include <algorithm>
-#include <set>
 
 #include "codec/grid_digest.h"
 
@@ -77,14 +76,8 @@ Status read_page(const RevisionLayer& layer, std::size_t next, std::uint64_t beg
 
 bool wants_proof(const RevisionLayer& layer) {
   if (layer.info.size <= content_bytes_free || !needs_no_parent(layer)) return false;
-  std::set<ChunkName> chunks;
-  std::uint64_t bytes = 0, data = 0;
-  for (const Piece& p : layer.pieces) {
-    if (p.is_hole()) continue;
-    data += p.length;
-    if (chunks.insert(p.chunk).second) bytes += p.chunk.length;
-  }
-  return data > content_bytes_free + bytes * content_per_chunk_byte_max;
+  const LayerBytes bytes = bytes_of(layer);
+  return bytes.content > content_bytes_free + bytes.chunks * content_per_chunk_byte_max;
 }
 
 Status prove_content(const RevisionLayer& layer, unsigned page_log2, const PlainChunk& read, PageMemo& memo,

@@ -147,12 +147,13 @@ Status compare_branches(const Onion& onion, std::vector<BranchReport>& reports) 
 }
 
 // After a failure: keeps what came for the next try, and says so.
-Error keep_staged(Incoming& in, Error error) {
+Error keep_staged(Incoming& in, const std::string& onion_path, Error error) {
   const std::size_t chunks = in.importer ? in.importer->staged_chunks() : 0;
   if (chunks == 0) return error;
   (void)in.importer->sync_staged().ok();
-  return std::move(error).advise("the " + std::to_string(chunks) +
-                                 " chunks that came are kept: the same command continues from there");
+  return std::move(error).advise("what came, " + std::to_string(chunks) + (chunks == 1 ? " chunk" : " chunks") +
+                                 ", is kept beside " + escape_for_terminal(onion_path) +
+                                 ": the same command continues from there");
 }
 
 Status finish_import(Connection& connection, Incoming& in, const std::vector<RefChange>& changes) {
@@ -187,7 +188,7 @@ Result<FetchResult> fetch(Onion& onion, const std::string& remote, const Url& ur
     const auto changes = plan_refs(onion, remote, in, "fetch from " + url.text(), result);
     return finish_import(*connection, in, changes);
   };
-  if (auto done = run(); !done) return keep_staged(in, connection->pump().abort(std::move(done.error())));
+  if (auto done = run(); !done) return keep_staged(in, onion.path(), connection->pump().abort(std::move(done.error())));
   PEEL_CHECK(remember(*connection, in), "");
   PEEL_CHECK(compare_branches(onion, result.branches), "");
   connection->finish();
@@ -270,7 +271,7 @@ Result<FetchResult> clone(const Url& url, const std::string& onion_path, const C
     // Ours as long as we hold its staging; without a chunk in it there is nothing to continue.
     if (in.importer && in.importer->staged_chunks() == 0 && onion->revision_count() == 0)
       (void)files.remove(unpublished_path(onion_path, key)).ok();
-    return keep_staged(in, std::move(error));
+    return keep_staged(in, onion_path, std::move(error));
   }
   PEEL_CHECK(remember(*connection, in), "");
   PEEL_CHECK(compare_branches(*onion, result.branches), "");
