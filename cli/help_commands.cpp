@@ -80,7 +80,7 @@ Result<Page> page_for(const std::string& topic) {
   for (const Topic& each : topics()) known.emplace_back(each.name);
   const std::string meant = nearest(topic, known);
   return fail(ErrorKind::usage, "no help about " + escape_for_terminal(topic) +
-                                        (meant.empty() ? "" : "; did you mean " + meant + "?") + " (see: peel help)");
+                                    (meant.empty() ? "" : "; did you mean " + meant + "?") + " (see: peel help)");
 }
 
 // build/bin/bench_* beside this program.
@@ -142,8 +142,7 @@ Result<int> run_bench(Context& context) {
     return 0;
   }
   if (std::find(benches.begin(), benches.end(), *table) == benches.end())
-    return fail(ErrorKind::usage,
-                "no bench " + escape_for_terminal(*table) + " beside this program (see: peel bench)");
+    return fail(ErrorKind::usage, "no bench " + escape_for_terminal(*table) + " beside this program (see: peel bench)");
   PEEL_CHECK(context.out.flush(), "");
   const std::string program = (folder / ("bench_" + *table)).string();
   std::string check = "--check";

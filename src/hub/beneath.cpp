@@ -23,6 +23,8 @@ constexpr int walk_flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 Error error_for(int code, const std::string& what) {
   const std::string text = escape_for_terminal(what);
   if (code == ELOOP) return fail(ErrorKind::refused, text + ": a symbolic link is not followed");
+  if (code == EISDIR) return fail(ErrorKind::refused, text + " is a directory, not a file");
+  if (code == ENXIO) return fail(ErrorKind::refused, text + " is not a regular file");
   Error error = Error::from_errno(code, text);
   if (code == ENOENT || code == ENOTDIR) return Error(ErrorKind::not_found, error.message());
   if (code == EEXIST) return Error(ErrorKind::exists, error.message());

@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t pages_per_batch = 64;
 constexpr std::size_t remembered_pieces_max = 8;
 constexpr std::uint64_t sync_every = 64u << 20;
-// Work a layer may cause: bytes decoded for bytes touched. A page of an honest layer meets a few chunks of 8 pages at most.
+// Work a layer may cause: bytes decoded for bytes touched. A page of an honest layer meets a few chunks of 8 pages at
+// most.
 constexpr std::uint64_t decoded_per_touched_max = 64, decoded_bytes_free = 256u << 20;
 
 bool repeats(const LayerBytes& bytes) { return bytes.content / 2 > bytes.chunks; }
@@ -44,7 +45,9 @@ std::string PageMemo::key(const RevisionLayer& layer, std::size_t next, std::uin
     at = to;
     if (p.is_hole()) continue;
     if (++used > remembered_pieces_max) return {};
-    out.digest(p.chunk.digest).integer(static_cast<std::uint32_t>(from - begin)).integer(static_cast<std::uint32_t>(to - from));
+    out.digest(p.chunk.digest)
+        .integer(static_cast<std::uint32_t>(from - begin))
+        .integer(static_cast<std::uint32_t>(to - from));
     out.integer(static_cast<std::uint32_t>(p.chunk_offset + (from - p.offset)));
   }
   if (at < end && !holes_too) return {};
@@ -75,8 +78,17 @@ Status ImportPace::step(Onion::Impl& m, GroupWriter& writer) {
 
 LayerApplier::LayerApplier(Onion::Impl& m, GroupWriter& writer, const Tree& parent, const RevisionLayer& layer,
                            const Locate& locate, PageMemo& memo, ImportPace& pace)
-    : m_(m), writer_(writer), parent_(parent), layer_(layer), locate_(locate), memo_(memo), pace_(pace),
-      size_(layer.info.size), page_size_(parent.page_size()), repeats_(repeats(bytes_of(layer))), editor_(*m.store, writer, parent, size_),
+    : m_(m),
+      writer_(writer),
+      parent_(parent),
+      layer_(layer),
+      locate_(locate),
+      memo_(memo),
+      pace_(pace),
+      size_(layer.info.size),
+      page_size_(parent.page_size()),
+      repeats_(repeats(bytes_of(layer))),
+      editor_(*m.store, writer, parent, size_),
       cursor_(*m.store, parent) {}
 
 Result<TreeEditor::Finished> LayerApplier::run() {
@@ -114,13 +126,15 @@ Status LayerApplier::add_page(std::uint64_t page, std::size_t next) {
   const auto keep_parent = [&](std::uint64_t until) -> Status {
     const std::uint64_t stop = std::min(until, parent_.size);
     if (at < stop)
-      PEEL_CHECK(visit_slices(cursor_, at, stop - at, [&](std::uint64_t pos, std::uint64_t, const Slice* s) -> Status {
-        if (!s) return {};
-        Slice kept = *s;
-        kept.start = static_cast<std::uint32_t>(pos - begin);
-        pending.slices.push_back(kept);
-        return {};
-      }), "");
+      PEEL_CHECK(visit_slices(cursor_, at, stop - at,
+                              [&](std::uint64_t pos, std::uint64_t, const Slice* s) -> Status {
+                                if (!s) return {};
+                                Slice kept = *s;
+                                kept.start = static_cast<std::uint32_t>(pos - begin);
+                                pending.slices.push_back(kept);
+                                return {};
+                              }),
+                 "");
     at = until;
     return {};
   };
@@ -132,7 +146,8 @@ Status LayerApplier::add_page(std::uint64_t page, std::size_t next) {
     if (!p.is_hole()) {
       PEEL_TRY(const auto place, locate_(p.chunk), "");
       pending.slices.push_back({place.offset, place.record_size, static_cast<std::uint32_t>(from - begin),
-                                static_cast<std::uint32_t>(to - from), static_cast<std::uint32_t>(p.chunk_offset + (from - p.offset))});
+                                static_cast<std::uint32_t>(to - from),
+                                static_cast<std::uint32_t>(p.chunk_offset + (from - p.offset))});
     }
     at = to;
   }
@@ -182,7 +197,8 @@ Status LayerApplier::read_slice(const Slice& s, MutableBytes out) {
   // A few bytes of many large chunks each would keep the lock for long; no honest layer comes near.
   if (decoded_bytes_ > decoded_bytes_free + touched_bytes_ * decoded_per_touched_max)
     return fail(ErrorKind::limit, "a received layer takes far more work than its size explains");
-  if (std::uint64_t{s.chunk_offset} + s.length > memory_.plain.size()) return fail(ErrorKind::corrupt, "a piece reaches beyond its chunk");
+  if (std::uint64_t{s.chunk_offset} + s.length > memory_.plain.size())
+    return fail(ErrorKind::corrupt, "a piece reaches beyond its chunk");
   std::copy_n(memory_.plain.begin() + s.chunk_offset, s.length, out.begin());
   return {};
 }

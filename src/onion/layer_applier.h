@@ -22,7 +22,7 @@ namespace peel::onion {
 
 // Digests of pages by the pieces they are made of. Chunks are named by content, so it is true in every onion.
 class PageMemo {
- public:
+public:
   static constexpr std::size_t entries_max = 1u << 16;
   // What page [begin, end) of a tree with such pages is made of, `next` being the first piece that may reach it. Empty:
   // not of pieces alone, or of too many to be worth it. `holes_too`: what no piece covers is zeros.
@@ -31,17 +31,17 @@ class PageMemo {
   std::optional<Digest> find(const std::string& key) const;
   void put(const std::string& key, const Digest& digest);
 
- private:
+private:
   std::unordered_map<std::string, Digest> digests_;
 };
 
 // Long imports: stops when asked to, and lets the disk keep up, so that neither the end nor a stop has to wait for it.
 class ImportPace {
- public:
+public:
   explicit ImportPace(const Cancel* cancel) : cancel_(cancel) {}
   Status step(Onion::Impl& m, GroupWriter& writer);
 
- private:
+private:
   const Cancel* cancel_;
   std::uint64_t synced_bytes_ = 0;  // of the group
 };
@@ -53,13 +53,13 @@ struct LayerBytes {
 LayerBytes bytes_of(const RevisionLayer& layer);
 
 class LayerApplier {
- public:
+public:
   using Locate = std::function<Result<Onion::Impl::Place>(const ChunkName&)>;
-  LayerApplier(Onion::Impl& m, GroupWriter& writer, const Tree& parent, const RevisionLayer& layer, const Locate& locate,
-               PageMemo& memo, ImportPace& pace);
+  LayerApplier(Onion::Impl& m, GroupWriter& writer, const Tree& parent, const RevisionLayer& layer,
+               const Locate& locate, PageMemo& memo, ImportPace& pace);
   Result<TreeEditor::Finished> run();
 
- private:
+private:
   struct PendingPage {
     std::uint64_t page;
     std::vector<Slice> slices;

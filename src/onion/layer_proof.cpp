@@ -11,7 +11,7 @@ constexpr std::uint64_t content_bytes_free = 64u << 20, content_per_chunk_byte_m
 
 // Roots of equal subtrees, one after the other, and the root over all of them.
 class SubtreeStack {
- public:
+public:
   explicit SubtreeStack(unsigned height) : height_(height) {}
 
   void add(Digest digest, unsigned level = 0) {
@@ -34,7 +34,7 @@ class SubtreeStack {
     return stack_[height - height_];
   }
 
- private:
+private:
   unsigned height_;
   std::uint64_t count_ = 0;
   std::array<Digest, codec::grid_height_max + 1> stack_{};  // stack_[h] valid where bit h of count_ is set
@@ -92,11 +92,13 @@ Status prove_content(const RevisionLayer& layer, unsigned page_log2, const Plain
   for (std::uint64_t page = 0; page < pages;) {
     const std::uint64_t begin = page * page_size, end = std::min(begin + page_size, size);
     while (next < layer.pieces.size() && layer.pieces[next].offset + layer.pieces[next].length <= begin) ++next;
-    const bool zeros_ahead = next == layer.pieces.size() || layer.pieces[next].is_hole() || layer.pieces[next].offset >= end;
+    const bool zeros_ahead =
+        next == layer.pieces.size() || layer.pieces[next].is_hole() || layer.pieces[next].offset >= end;
     if (zeros_ahead) {
       std::uint64_t until = size;
       if (next < layer.pieces.size())
-        until = layer.pieces[next].is_hole() ? layer.pieces[next].offset + layer.pieces[next].length : layer.pieces[next].offset;
+        until = layer.pieces[next].is_hole() ? layer.pieces[next].offset + layer.pieces[next].length
+                                             : layer.pieces[next].offset;
       const std::uint64_t last = until >= size ? pages : until / page_size;
       if (last > page) {
         subtrees.add_zeros(last - page);

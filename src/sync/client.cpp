@@ -253,7 +253,11 @@ Result<FetchResult> clone(const Url& url, const std::string& onion_path, const C
                          PEEL_TRY(auto fresh,
                                   open_or_create_unpublished(files, onion_path, key, in.state.onion.lineage), "");
                          onion = std::make_unique<Onion>(std::move(fresh));
-                         return begin_import(*connection, *onion, options.cancel, in);
+                         auto begun = begin_import(*connection, *onion, options.cancel, in);
+                         if (!begun && begun.error().kind() == ErrorKind::conflict)
+                           return fail(ErrorKind::exists,
+                                       escape_for_terminal(onion_path) + ": another process is making it this moment");
+                         return begun;
                        }),
                "");
     PEEL_CHECK(check_complete(in), "");

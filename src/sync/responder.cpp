@@ -33,10 +33,15 @@ Responder::Responder(Service& service, link::Channel& channel, const ResponderOp
     : service_(service),
       channel_(channel),
       session_(session_options(options), std::chrono::steady_clock::now()),
-      pump_(session_, channel, {nullptr, std::chrono::milliseconds(1000), options.idle_timeout, [this]() -> Status {
-                                  PEEL_CHECK(service_.check(), "");
-                                  return level_ ? service_.authorize(*level_, name_) : Status();
-                                }, {}}),
+      pump_(session_, channel,
+            {nullptr,
+             std::chrono::milliseconds(1000),
+             options.idle_timeout,
+             [this]() -> Status {
+               PEEL_CHECK(service_.check(), "");
+               return level_ ? service_.authorize(*level_, name_) : Status();
+             },
+             {}}),
       cancel_(options.cancel) {}
 
 Responder::~Responder() = default;

@@ -90,8 +90,9 @@ Result<Paths> move(const Paths& paths, const std::string& new_name) {
   if (to.file == paths.file) return fail(ErrorKind::usage, context + ": that is its name already");
   struct stat by_name;
   if (!paths.onion_elsewhere && ::lstat(paths.onion.c_str(), &by_name) == 0 && S_ISLNK(by_name.st_mode))
-    return fail(ErrorKind::refused, context + ": " + escape_for_terminal(paths.onion) +
-                                        " is a symbolic link: move it and the file it leads to yourself, or say --onion");
+    return fail(ErrorKind::refused,
+                context + ": " + escape_for_terminal(paths.onion) +
+                    " is a symbolic link: move it and the file it leads to yourself, or say --onion");
   // Writers of the onion wait while it has two names: a collection would replace only one of them.
   auto onion = posix_file_system().open(paths.onion, OpenMode::read_write);
   if (!onion && onion.error().kind() == ErrorKind::not_found) {

@@ -89,8 +89,8 @@ Result<Onion> open_onion(const Paths& paths, Access access, Damaged damaged) {
   options.access = access;
   auto onion = Onion::open(paths.onion, options);
   if (!onion && onion.error().kind() == ErrorKind::not_found && exists(paths.onion))
-    return fail(ErrorKind::refused, escape_for_terminal(paths.onion) +
-                                        " is a symbolic link that leads nowhere: mend or remove it");
+    return fail(ErrorKind::refused,
+                escape_for_terminal(paths.onion) + " is a symbolic link that leads nowhere: mend or remove it");
   if (!onion && onion.error().kind() == ErrorKind::not_found)
     return fail(ErrorKind::not_found, escape_for_terminal(paths.file) + " has no history (no " +
                                           escape_for_terminal(paths.onion) + "): peel commit starts one");

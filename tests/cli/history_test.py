@@ -2,6 +2,7 @@
 import os
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -446,6 +447,18 @@ class Leftovers(PeelCase):
         self.assertEqual(self.peel("status", "f")[1], "")
         self.peel("restore", "f", "@1")
         self.assertFalse((self.work / self.swap).exists())
+
+    def test_a_terminal_that_hangs_up_leaves_nothing(self):
+        self.write("big", os.urandom(48 << 20))
+        process = self.start("commit", "big")
+        for _ in range(2000):
+            if list(self.work.glob(".big.onion.peel-new-*")) or process.poll() is not None:
+                break
+            time.sleep(0.002)
+        code, _, err = self.interrupt(process, signal.SIGHUP)
+        self.assertIn(code, (0, 130), err)  # 0: it was quicker than we
+        self.assertEqual(list(self.work.glob(".big*")), [])
+        self.assertEqual((self.work / "big.onion").exists(), code == 0)
 
     def test_half_made_histories_go(self):
         self.write("g", b"x")
