@@ -71,7 +71,11 @@ TEST_F(Names, NoLinkIsFollowed) {
 TEST_F(Names, AFifoDoesNotHangTheServer) {
   Served hub(server, open_to_all());
   ASSERT_EQ(::mkfifo((server.folder / "root/pipe.onion").c_str(), 0600), 0);
-  EXPECT_NE(answer_to(hub, [](auto& s) { s.fetch({"pipe", true}, {}, {}); }), ErrorKind::partial);
+  std::filesystem::create_directory(server.folder / "root/folder.onion");
+  for (const std::string name : {"pipe", "folder"}) {
+    EXPECT_EQ(answer_to(hub, [&](auto& s) { s.fetch({name, true}, {}, {}); }), ErrorKind::refused) << name;
+    EXPECT_EQ(answer_to(hub, [&](auto& s) { s.push({name, true, {}}); }), ErrorKind::refused) << name;
+  }
 }
 
 TEST(Beneath, EachCallStaysBelow) {

@@ -373,7 +373,10 @@ class Vanishing final : public FileSystem {
  public:
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override {
     auto file = files_->open(path, mode, permissions);
-    if (file && vanish_ > 0 && vanish_-- > 0) EXPECT_TRUE(files_->remove(path));
+    if (file && vanish_ > 0) {
+      --vanish_;
+      EXPECT_TRUE(files_->remove(path));
+    }
     return file;
   }
   Result<FileIdentity> identify(const std::string& path) override { return files_->identify(path); }
