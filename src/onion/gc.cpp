@@ -223,7 +223,7 @@ Status compact(Onion::Impl& m, const std::vector<bool>& keep, const GcPolicy& po
                                      std::to_string(room) + " are free; make room or keep less");
   }
   // One name: the lock admits one collection at a time, so what is there was left by one that died.
-  const std::string temporary = directory_of(m.path) + "/." + base_name_of(m.path) + ".gc";
+  const std::string temporary = name_beside(directory_of(m.path) + "/." + base_name_of(m.path), ".gc");
   if (auto removed = fs.remove(temporary); !removed && removed.error().kind() != ErrorKind::not_found) return removed;
   // Locked before it has the name others know, and until that name is durable: a writer that finds it there waits.
   Onion::Impl to;
