@@ -29,7 +29,9 @@ const DbpKernel& kernel(std::uint8_t width, CpuLevel level) {
   }
 }
 
-// The rows of a block of `count` elements that are stored: the others are zeros.
+DbpLayout layout_of(std::size_t count) { return count == dbp_block_size ? DbpLayout::down : DbpLayout::across; }
+
+// The rows of a block of `count` elements that are stored. The others hold nothing.
 std::size_t rows_stored(std::size_t width, unsigned bits, std::size_t count) {
   const std::size_t lanes = dbp_row_size / width, deep = (count + lanes - 1) / lanes;
   return (deep * bits + 8 * width - 1) / (8 * width);
@@ -59,24 +61,35 @@ void continue_evenly(std::uint8_t width, std::byte* values, std::size_t count, u
   }
 }
 
-// The elements of `plain` in blocks, each with two elements before it.
+// The elements of `plain` in blocks, as a kernel wants them.
 class Blocks {
  public:
+  struct View {
+    const std::byte* values;
+    const std::byte* first_row;
+  };
+
   Blocks(std::uint8_t width, Bytes plain) : width_(width), plain_(plain), elements_(plain.size() / width) {}
 
   std::size_t count() const { return (elements_ + dbp_block_size - 1) / dbp_block_size; }
   std::size_t elements_in(std::size_t block) const { return std::min(dbp_block_size, elements_ - block * dbp_block_size); }
   Bytes tail() const { return plain_.subspan(elements_ * width_); }
 
-  const std::byte* values(std::size_t block, unsigned order) {
-    const std::size_t start = block * dbp_block_size * width_, have = elements_in(block), before = 2 * width_;
-    if (block > 0 && have == dbp_block_size) return plain_.data() + start;
-    if (block > 0) std::memcpy(copied_.bytes, plain_.data() + start - before, before);
-    else std::memset(copied_.bytes, 0, before);
-    std::byte* values = copied_.bytes + before;
-    std::memcpy(values, plain_.data() + start, have * width_);
-    continue_evenly(width_, values, have, order);
-    return values;
+  // Good until the next call.
+  View view(std::size_t block, unsigned order) {
+    const std::byte* values = plain_.data() + block * dbp_block_size * width_;
+    const std::size_t have = elements_in(block), before = 2 * width_;
+    if (have == dbp_block_size && block > 0) return {values, values};
+    if (block > 0) std::memcpy(copied_.bytes, values - before, before);
+    else std::memset(copied_.bytes, 0, before);  // zeros come before the first element
+    std::byte* copy = copied_.bytes + before;
+    if (have == dbp_block_size) {
+      std::memcpy(copy, values, dbp_row_size);
+      return {values, copy};
+    }
+    std::memcpy(copy, values, have * width_);
+    continue_evenly(width_, copy, have, order);
+    return {copy, copy};
   }
 
  private:
@@ -100,11 +113,12 @@ DbpGuess dbp_guess(std::uint8_t width, Bytes plain, std::size_t blocks_max, CpuL
   const std::size_t count = plain.size() / width / dbp_block_size;
   DbpGuess guess;
   if (count == 0) return guess;
-  const std::size_t looked_at = std::min(count, blocks_max), stride = count / looked_at;
+  const std::size_t looked_at = std::clamp<std::size_t>(count / 4, 1, blocks_max), stride = count / looked_at;
   const DbpKernel& k = kernel(width, level);
   std::array<std::size_t, 3> total{};
   for (std::size_t i = 0; i < looked_at; ++i) {
-    const auto cost = k.costs(blocks.values(i * stride + stride / 2, 0));
+    const auto view = blocks.view(i * stride + stride / 2, 0);
+    const auto cost = k.costs(view.values, view.first_row);
     for (std::size_t order = 0; order < total.size(); ++order) total[order] += cost[order];
   }
   guess.order = static_cast<unsigned>(std::min_element(total.begin(), total.end()) - total.begin());
@@ -122,9 +136,9 @@ std::size_t dbp_encode(std::uint8_t width, unsigned order, Bytes plain, MutableB
   out[0] = static_cast<std::byte>(order);
   std::size_t at = header_size;
   for (std::size_t b = 0; b < blocks.count(); ++b) {
-    const std::byte* values = blocks.values(b, order);
+    const auto view = blocks.view(b, order);
     std::byte* to = out.size() - at >= roomy ? out.data() + at : spare;
-    std::size_t size = k.encode(order, values, to);
+    std::size_t size = k.encode(order, layout_of(blocks.elements_in(b)), view.values, view.first_row, to);
     const unsigned bits = std::to_integer<unsigned>(to[0]);
     size -= (bits - rows_stored(width, bits, blocks.elements_in(b))) * dbp_row_size;
     if (to == spare) {
@@ -164,13 +178,13 @@ Status dbp_decode(std::uint8_t width, Bytes stored, MutableBytes plain, CpuLevel
 
     std::byte* to = plain.data() + done * width;
     if (count == dbp_block_size) {
-      k.decode(order, block, before, to);
+      k.decode(order, DbpLayout::down, block, before, to);
     } else {
       Copied whole, values;
       std::memset(whole.bytes, 0, block.bits * dbp_row_size);
       if (rows > 0) std::memcpy(whole.bytes, block.rows, rows * dbp_row_size);
       block.rows = whole.bytes;
-      k.decode(order, block, before, values.bytes);
+      k.decode(order, DbpLayout::across, block, before, values.bytes);
       std::memcpy(to, values.bytes, count * width);
     }
     if (count == dbp_block_size) std::memcpy(before, to + (dbp_block_size - 2) * width, 2 * width);

@@ -31,14 +31,21 @@ struct DbpBlock {
 constexpr std::size_t dbp_high_size(std::size_t width, unsigned bits) { return width - bits / 8; }
 constexpr std::size_t dbp_block_bound(std::size_t width) { return 2 + dbp_row_size * 8 * width; }
 
+// Where an element lies in the rows. Down the lanes, sums run down the rows, in all lanes at once: a vector adds what
+// it would otherwise have to shift. Across the rows, the rows that a last, short block does not reach stay empty.
+enum class DbpLayout : std::uint8_t {
+  down,    // element i in lane i / rows, row i % rows: blocks of 256 elements
+  across,  // element i in lane i % lanes, row i / lanes: a last block of fewer
+};
+
 struct DbpKernel {
-  // `values`: 256 elements, and readable before them the two that come before. Writes header, positions, high
-  // parts and all rows; returns their size.
-  std::size_t (*encode)(unsigned order, const std::byte* values, std::byte* out);
+  // `values`: 256 elements. `first_row`: the first row of them again, perhaps elsewhere, with the two elements that
+  // come before readable before it. Writes header, positions, high parts and all rows; returns their size.
+  std::size_t (*encode)(unsigned order, DbpLayout layout, const std::byte* values, const std::byte* first_row, std::byte* out);
   // What encode would return, for the orders 0, 1 and 2.
-  std::array<std::size_t, 3> (*costs)(const std::byte* values);
+  std::array<std::size_t, 3> (*costs)(const std::byte* values, const std::byte* first_row);
   // `before`: the two elements before the block.
-  void (*decode)(unsigned order, const DbpBlock& block, const std::byte* before, std::byte* values);
+  void (*decode)(unsigned order, DbpLayout layout, const DbpBlock& block, const std::byte* before, std::byte* values);
 };
 
 struct DbpKernels {

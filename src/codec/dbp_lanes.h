@@ -15,6 +15,7 @@ namespace peel::codec {
 namespace {
 
 #define PEEL_INLINE inline __attribute__((always_inline))
+#define PEEL_UNROLL _Pragma("GCC unroll 32")
 
 using Row = __m256i;
 
@@ -65,6 +66,7 @@ struct Lane;
 
 template <>
 struct Lane<std::uint8_t> {
+  static constexpr unsigned rows_log2 = 3;
   static PEEL_INLINE Row all(std::uint8_t v) { return _mm256_set1_epi8(static_cast<char>(v)); }
   static PEEL_INLINE Row add(Row a, Row b) { return _mm256_add_epi8(a, b); }
   static PEEL_INLINE Row subtract(Row a, Row b) { return _mm256_sub_epi8(a, b); }
@@ -76,13 +78,15 @@ struct Lane<std::uint8_t> {
   static PEEL_INLINE Row right(Row a, unsigned n) {
     return _mm256_and_si256(_mm256_srli_epi16(a, static_cast<int>(n)), all(static_cast<std::uint8_t>(0xffu >> n)));
   }
-  static PEEL_INLINE void bit_lengths(const Row* rows, Row* lengths) {
-    for (std::size_t i = 0; i < 8; ++i) lengths[i] = bit_lengths_8(rows[i]);
-  }
+  // Of as many rows as make one row of bytes.
+  static PEEL_INLINE Row bit_lengths(const Row (&rows)[1]) { return bit_lengths_8(rows[0]); }
 };
 
 template <>
 struct Lane<std::uint16_t> {
+  static constexpr unsigned rows_log2 = 4;
+  static PEEL_INLINE Row interleave_low(Row a, Row b) { return _mm256_unpacklo_epi16(a, b); }
+  static PEEL_INLINE Row interleave_high(Row a, Row b) { return _mm256_unpackhi_epi16(a, b); }
   static PEEL_INLINE Row all(std::uint16_t v) { return _mm256_set1_epi16(static_cast<std::int16_t>(v)); }
   static PEEL_INLINE Row add(Row a, Row b) { return _mm256_add_epi16(a, b); }
   static PEEL_INLINE Row subtract(Row a, Row b) { return _mm256_sub_epi16(a, b); }
@@ -96,29 +100,32 @@ struct Lane<std::uint16_t> {
     const Row both = _mm256_add_epi8(bytes, offset);
     return _mm256_max_epi16(_mm256_and_si256(both, _mm256_set1_epi16(0xff)), _mm256_srli_epi16(both, 8));
   }
-  static PEEL_INLINE void bit_lengths(const Row* rows, Row* lengths) {
-    for (std::size_t i = 0; i < 8; ++i)
-      lengths[i] = _mm256_permute4x64_epi64(_mm256_packus_epi16(bit_length(rows[2 * i]), bit_length(rows[2 * i + 1])), 0xd8);
+  static PEEL_INLINE Row bit_lengths(const Row (&rows)[2]) {
+    return _mm256_permute4x64_epi64(_mm256_packus_epi16(bit_length(rows[0]), bit_length(rows[1])), 0xd8);
   }
 };
 
 template <>
 struct Lane<std::uint32_t> {
+  static constexpr unsigned rows_log2 = 5;
+  static PEEL_INLINE Row interleave_low(Row a, Row b) { return _mm256_unpacklo_epi32(a, b); }
+  static PEEL_INLINE Row interleave_high(Row a, Row b) { return _mm256_unpackhi_epi32(a, b); }
   static PEEL_INLINE Row all(std::uint32_t v) { return _mm256_set1_epi32(static_cast<std::int32_t>(v)); }
   static PEEL_INLINE Row add(Row a, Row b) { return _mm256_add_epi32(a, b); }
   static PEEL_INLINE Row subtract(Row a, Row b) { return _mm256_sub_epi32(a, b); }
   static PEEL_INLINE Row negative(Row a) { return _mm256_srai_epi32(a, 31); }
   static PEEL_INLINE Row left(Row a, unsigned n) { return _mm256_slli_epi32(a, static_cast<int>(n)); }
   static PEEL_INLINE Row right(Row a, unsigned n) { return _mm256_srli_epi32(a, static_cast<int>(n)); }
-  static PEEL_INLINE void bit_lengths(const Row* rows, Row* lengths) {
-    for (std::size_t i = 0; i < 8; ++i)
-      lengths[i] = bytes_of_32(bit_lengths_32(rows[4 * i]), bit_lengths_32(rows[4 * i + 1]), bit_lengths_32(rows[4 * i + 2]),
-                               bit_lengths_32(rows[4 * i + 3]));
+  static PEEL_INLINE Row bit_lengths(const Row (&rows)[4]) {
+    return bytes_of_32(bit_lengths_32(rows[0]), bit_lengths_32(rows[1]), bit_lengths_32(rows[2]), bit_lengths_32(rows[3]));
   }
 };
 
 template <>
 struct Lane<std::uint64_t> {
+  static constexpr unsigned rows_log2 = 6;
+  static PEEL_INLINE Row interleave_low(Row a, Row b) { return _mm256_unpacklo_epi64(a, b); }
+  static PEEL_INLINE Row interleave_high(Row a, Row b) { return _mm256_unpackhi_epi64(a, b); }
   static PEEL_INLINE Row all(std::uint64_t v) { return _mm256_set1_epi64x(static_cast<std::int64_t>(v)); }
   static PEEL_INLINE Row add(Row a, Row b) { return _mm256_add_epi64(a, b); }
   static PEEL_INLINE Row subtract(Row a, Row b) { return _mm256_sub_epi64(a, b); }
@@ -133,13 +140,64 @@ struct Lane<std::uint64_t> {
     const Row offset = _mm256_and_si256(_mm256_cmpgt_epi32(high, _mm256_setzero_si256()), _mm256_set1_epi32(32));
     return _mm256_permute4x64_epi64(_mm256_max_epi32(low, _mm256_add_epi32(high, offset)), 0xd8);
   }
-  static PEEL_INLINE void bit_lengths(const Row* rows, Row* lengths) {
-    for (std::size_t i = 0; i < 8; ++i) {
-      const Row* r = rows + 8 * i;
-      lengths[i] = bytes_of_32(bit_lengths_of(r[0], r[1]), bit_lengths_of(r[2], r[3]), bit_lengths_of(r[4], r[5]), bit_lengths_of(r[6], r[7]));
-    }
+  static PEEL_INLINE Row bit_lengths(const Row (&r)[8]) {
+    return bytes_of_32(bit_lengths_of(r[0], r[1]), bit_lengths_of(r[2], r[3]), bit_lengths_of(r[4], r[5]), bit_lengths_of(r[6], r[7]));
   }
 };
+
+// In each half apart: element j of row i becomes element i of row j. Every round interleaves the upper rows with the
+// lower ones.
+template <class T, std::size_t Count, std::size_t Rounds = Count>
+PEEL_INLINE void transpose_halves(Row (&m)[Count]) {
+  Row next[Count];
+  PEEL_UNROLL for (std::size_t i = 0; i < Count / 2; ++i) {
+    next[2 * i] = Lane<T>::interleave_low(m[i], m[i + Count / 2]);
+    next[2 * i + 1] = Lane<T>::interleave_high(m[i], m[i + Count / 2]);
+  }
+  PEEL_UNROLL for (std::size_t i = 0; i < Count; ++i) m[i] = next[i];
+  if constexpr (Rounds > 2) transpose_halves<T, Count, Rounds / 2>(m);
+}
+
+// As many rows as a row has elements: element j of row i becomes element i of row j.
+template <class T>
+PEEL_INLINE void transpose(Row (&m)[32 / sizeof(T)]) {
+  constexpr std::size_t half = 16 / sizeof(T);
+  Row low[half], high[half];
+  PEEL_UNROLL for (std::size_t i = 0; i < half; ++i) {
+    low[i] = _mm256_permute2x128_si256(m[i], m[i + half], 0x20);
+    high[i] = _mm256_permute2x128_si256(m[i], m[i + half], 0x31);
+  }
+  transpose_halves<T>(low);
+  transpose_halves<T>(high);
+  PEEL_UNROLL for (std::size_t i = 0; i < half; ++i) {
+    m[i] = low[i];
+    m[i + half] = high[i];
+  }
+}
+
+// Rows in order to rows of lanes that run down, and back: in groups of as many rows as a row has elements, row
+// `stride` * i + g of the one is row i of group g of the other, transposed. Bytes have four times as many lanes as rows.
+PEEL_INLINE void transpose_bytes_down(Row (&m)[8]) {
+  const Row pairs = _mm256_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15, 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
+  Row half[8];
+  PEEL_UNROLL for (std::size_t i = 0; i < 4; ++i) {
+    half[2 * i] = _mm256_shuffle_epi8(_mm256_permute2x128_si256(m[i], m[i + 4], 0x20), pairs);
+    half[2 * i + 1] = _mm256_shuffle_epi8(_mm256_permute2x128_si256(m[i], m[i + 4], 0x31), pairs);
+  }
+  transpose_halves<std::uint16_t>(half);
+  PEEL_UNROLL for (std::size_t i = 0; i < 8; ++i) m[i] = half[i];
+}
+PEEL_INLINE void transpose_bytes_up(Row (&m)[8]) {
+  const Row unpaired = _mm256_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15, 0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
+  Row half[8];
+  PEEL_UNROLL for (std::size_t i = 0; i < 8; ++i) half[i] = m[i];
+  transpose_halves<std::uint16_t>(half);
+  PEEL_UNROLL for (std::size_t i = 0; i < 8; ++i) half[i] = _mm256_shuffle_epi8(half[i], unpaired);
+  PEEL_UNROLL for (std::size_t i = 0; i < 4; ++i) {
+    m[i] = _mm256_permute2x128_si256(half[2 * i], half[2 * i + 1], 0x20);
+    m[i + 4] = _mm256_permute2x128_si256(half[2 * i], half[2 * i + 1], 0x31);
+  }
+}
 
 // Sums of each lane and all before it.
 template <class T, int Shift = sizeof(T)>

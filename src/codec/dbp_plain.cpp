@@ -20,25 +20,28 @@ T load(const std::byte* p, std::ptrdiff_t index = 0) {
   return WireReader::load<T>(p + index * static_cast<std::ptrdiff_t>(sizeof(T)));
 }
 
-// Small numbers of either sign become small numbers: 0, -1, 1, -2 ... are 0, 1, 2, 3 ...
+// Differences have either sign: what is stored is moved up by half of what `bits` bits can hold.
 template <class T>
-T zigzag(T difference) {
-  const T sign = static_cast<T>(difference >> (bits_of<T> - 1));
-  return static_cast<T>(static_cast<T>(difference << 1) ^ static_cast<T>(T{0} - sign));
+T bias(unsigned order, unsigned bits) {
+  return order == 0 || bits == 0 ? T{0} : static_cast<T>(T{1} << (bits - 1));
 }
+
+// The bits that a stored element needs.
 template <class T>
-T unzigzag(T code) {
-  return static_cast<T>(static_cast<T>(code >> 1) ^ static_cast<T>(T{0} - static_cast<T>(code & 1)));
+unsigned bits_needed(unsigned order, T value) {
+  if (order == 0 || value == 0) return static_cast<unsigned>(std::bit_width(value));
+  const bool negative = value >> (bits_of<T> - 1) != 0;
+  return 1 + static_cast<unsigned>(std::bit_width(negative ? static_cast<T>(~value) : value));
 }
 
 template <class T>
-Values<T> differences(unsigned order, const std::byte* values) {
+Values<T> differences(unsigned order, const std::byte* values, const std::byte* first_row) {
   Values<T> out;
-  T before = load<T>(values, -1), slope = static_cast<T>(before - load<T>(values, -2));
+  T before = load<T>(first_row, -1), slope = static_cast<T>(before - load<T>(first_row, -2));
   for (std::size_t i = 0; i < out.size(); ++i) {
     const T value = load<T>(values, static_cast<std::ptrdiff_t>(i));
     const T step = static_cast<T>(value - before);
-    out[i] = order == 0 ? value : zigzag<T>(order == 1 ? step : static_cast<T>(step - slope));
+    out[i] = order == 0 ? value : order == 1 ? step : static_cast<T>(step - slope);
     before = value;
     slope = step;
   }
@@ -53,9 +56,9 @@ struct Width {
 
 // The width that stores the block in the fewest bytes; of equal ones the greatest.
 template <class T>
-Width choose(const Values<T>& values) {
+Width choose(unsigned order, const Values<T>& values) {
   std::array<unsigned, bits_of<T> + 1> count{};
-  for (const T v : values) ++count[std::bit_width(v)];
+  for (const T v : values) ++count[bits_needed(order, v)];
   unsigned top = bits_of<T>;
   while (top > 0 && count[top] == 0) --top;
   Width best{top, 0, 2 + dbp_row_size * top};
@@ -74,87 +77,88 @@ T low_mask(unsigned bits) {
   return bits == bits_of<T> ? static_cast<T>(~T{0}) : static_cast<T>((T{1} << bits) - 1);
 }
 
-// Element i of a row is in lane i; a lane is a string of bits that runs down the rows, lowest bit first.
+// Place p of the packed order is row p / lanes, lane p % lanes; a lane is a string of bits that runs down the rows,
+// lowest bit first.
 template <class T>
 struct Lanes {
-  static constexpr std::size_t count = dbp_row_size / sizeof(T);
+  static constexpr std::size_t count = dbp_row_size / sizeof(T), rows = dbp_block_size / count;
 
-  static std::byte* word(std::byte* rows, std::size_t row, std::size_t lane) { return rows + row * dbp_row_size + lane * sizeof(T); }
-
-  static void pack(const Values<T>& values, unsigned bits, std::byte* rows) {
-    for (std::size_t i = 0; i < dbp_row_size * bits; ++i) rows[i] = std::byte{0};
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const T value = static_cast<T>(values[i] & low_mask<T>(bits));
-      const std::size_t bit = i / count * bits, row = bit / bits_of<T>;
+  static std::size_t place(DbpLayout layout, std::size_t element) {
+    return layout == DbpLayout::across ? element : element % rows * count + element / rows;
+  }
+  static void pack(const Values<T>& values, unsigned bits, std::byte* out) {
+    for (std::size_t i = 0; i < dbp_row_size * bits; ++i) out[i] = std::byte{0};
+    for (std::size_t p = 0; p < values.size(); ++p) {
+      const T value = static_cast<T>(values[p] & low_mask<T>(bits));
+      const std::size_t bit = p / count * bits;
       const unsigned shift = static_cast<unsigned>(bit % bits_of<T>);
-      put(word(rows, row, i % count), static_cast<T>(value << shift));
-      if (shift + bits > bits_of<T>) put(word(rows, row + 1, i % count), static_cast<T>(value >> (bits_of<T> - shift)));
+      std::byte* word = out + bit / bits_of<T> * dbp_row_size + p % count * sizeof(T);
+      if (bits > 0) put(word, static_cast<T>(value << shift));
+      if (shift + bits > bits_of<T>) put(word + dbp_row_size, static_cast<T>(value >> (bits_of<T> - shift)));
     }
   }
-  static void unpack(const std::byte* rows, unsigned bits, Values<T>& values) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const std::size_t bit = i / count * bits, row = bit / bits_of<T>;
+  static void unpack(const std::byte* in, unsigned bits, Values<T>& values) {
+    for (std::size_t p = 0; p < values.size(); ++p) {
+      const std::size_t bit = p / count * bits;
       const unsigned shift = static_cast<unsigned>(bit % bits_of<T>);
+      const std::byte* word = in + bit / bits_of<T> * dbp_row_size + p % count * sizeof(T);
       T value = 0;
-      if (bits > 0) value = static_cast<T>(get(rows, row, i % count) >> shift);
-      if (shift + bits > bits_of<T>) value = static_cast<T>(value | static_cast<T>(get(rows, row + 1, i % count) << (bits_of<T> - shift)));
-      values[i] = static_cast<T>(value & low_mask<T>(bits));
+      if (bits > 0) value = static_cast<T>(load<T>(word) >> shift);
+      if (shift + bits > bits_of<T>) value = static_cast<T>(value | static_cast<T>(load<T>(word + dbp_row_size) << (bits_of<T> - shift)));
+      values[p] = static_cast<T>(value & low_mask<T>(bits));
     }
   }
 
  private:
-  static T get(const std::byte* rows, std::size_t row, std::size_t lane) {
-    return WireReader::load<T>(rows + row * dbp_row_size + lane * sizeof(T));
-  }
-  static void put(std::byte* p, T more) { WireWriter::store(p, static_cast<T>(WireReader::load<T>(p) | more)); }
+  static void put(std::byte* p, T more) { WireWriter::store(p, static_cast<T>(load<T>(p) | more)); }
 };
 
 template <class T>
-std::size_t encode(unsigned order, const std::byte* values, std::byte* out) {
-  const Values<T> residuals = differences<T>(order, values);
-  const Width width = choose(residuals);
+std::size_t encode(unsigned order, DbpLayout layout, const std::byte* values, const std::byte* first_row, std::byte* out) {
+  const Values<T> residuals = differences<T>(order, values, first_row);
+  const Width width = choose(order, residuals);
+  Values<T> packed;
+  for (std::size_t i = 0; i < packed.size(); ++i)
+    packed[Lanes<T>::place(layout, i)] = static_cast<T>(residuals[i] + bias<T>(order, width.bits));
+
   const std::size_t high_size = dbp_high_size(sizeof(T), width.bits);
   out[0] = static_cast<std::byte>(width.bits);
   out[1] = static_cast<std::byte>(width.exceptions);
   std::byte* position = out + 2;
   std::byte* high = position + width.exceptions;
-  for (std::size_t i = 0; i < residuals.size(); ++i) {
-    if (static_cast<unsigned>(std::bit_width(residuals[i])) <= width.bits) continue;
-    *position++ = static_cast<std::byte>(i);
-    const T part = static_cast<T>(residuals[i] >> width.bits);
+  for (std::size_t p = 0; p < packed.size(); ++p) {
+    if (packed[p] <= low_mask<T>(width.bits)) continue;
+    *position++ = static_cast<std::byte>(p);
+    const T part = static_cast<T>(packed[p] >> width.bits);
     for (std::size_t j = 0; j < high_size; ++j) *high++ = static_cast<std::byte>(part >> (8 * j));
   }
-  Lanes<T>::pack(residuals, width.bits, high);
+  Lanes<T>::pack(packed, width.bits, high);
   return width.stored;
 }
 
 template <class T>
-std::array<std::size_t, 3> costs(const std::byte* values) {
-  return {choose(differences<T>(0, values)).stored, choose(differences<T>(1, values)).stored,
-          choose(differences<T>(2, values)).stored};
+std::array<std::size_t, 3> costs(const std::byte* values, const std::byte* first_row) {
+  return {choose(0, differences<T>(0, values, first_row)).stored, choose(1, differences<T>(1, values, first_row)).stored,
+          choose(2, differences<T>(2, values, first_row)).stored};
 }
 
 template <class T>
-void decode(unsigned order, const DbpBlock& block, const std::byte* before, std::byte* values) {
-  Values<T> residuals;
-  Lanes<T>::unpack(block.rows, block.bits, residuals);
+void decode(unsigned order, DbpLayout layout, const DbpBlock& block, const std::byte* before, std::byte* values) {
+  Values<T> packed;
+  Lanes<T>::unpack(block.rows, block.bits, packed);
   const std::size_t high_size = dbp_high_size(sizeof(T), block.bits);
   for (unsigned k = 0; k < block.exceptions; ++k) {
     T high = 0;
     for (std::size_t j = 0; j < high_size; ++j)
       high = static_cast<T>(high | static_cast<T>(std::to_integer<T>(block.high_parts[k * high_size + j]) << (8 * j)));
-    T& value = residuals[std::to_integer<std::size_t>(block.positions[k])];
+    T& value = packed[std::to_integer<std::size_t>(block.positions[k])];
     value = static_cast<T>(value | static_cast<T>(high << block.bits));
   }
   T last = load<T>(before, 1), slope = static_cast<T>(last - load<T>(before, 0));
-  for (std::size_t i = 0; i < residuals.size(); ++i) {
-    if (order == 0) {
-      last = residuals[i];
-    } else {
-      const T difference = unzigzag(residuals[i]);
-      slope = order == 1 ? difference : static_cast<T>(slope + difference);
-      last = static_cast<T>(last + slope);
-    }
+  for (std::size_t i = 0; i < packed.size(); ++i) {
+    const T residual = static_cast<T>(packed[Lanes<T>::place(layout, i)] - bias<T>(order, block.bits));
+    if (order == 2) slope = static_cast<T>(slope + residual);
+    last = order == 0 ? residual : static_cast<T>(last + (order == 1 ? residual : slope));
     WireWriter::store(values + i * sizeof(T), last);
   }
 }

@@ -77,6 +77,7 @@ PageEstimate estimate(Bytes plain) {
     if (best == 0 && m.sum() >= at_1 + samples / 8 && m.peak(4) * 2 >= m.sum()) result.element_width = 4;
   }
   result.looks_random = most < samples / 50 + 8;
+  result.matches = static_cast<double>(most) / samples;
   return result;
 }
 

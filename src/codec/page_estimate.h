@@ -12,6 +12,7 @@ namespace peel::codec {
 struct PageEstimate {
   std::uint8_t element_width = 1;  // 2, 4 or 8 where the bytes look like numbers of that width
   bool looks_random = true;        // no byte repeats its neighbours more often than by chance
+  double matches = 0;              // the share of bytes that equal the one a lag before, at the best lag
 };
 
 // Reads about a KiB, in well under 100 ns.

@@ -49,9 +49,12 @@ TEST(PageCodec, EncodeAsRoundTripsEveryCodecAndWidth) {
   for (const Kind kind : {Kind::random, Kind::zeros, Kind::smooth_float, Kind::text})
     for (const std::size_t size : sizes()) {
       const Buffer plain = test::page(kind, size, size + 1);
-      for (const Codec codec : {Codec::raw, Codec::lz4, Codec::zstd, Codec::shuffle_zstd, Codec::shuffle_lz4})
+      for (const Codec codec : {Codec::raw, Codec::lz4, Codec::zstd, Codec::shuffle_zstd, Codec::shuffle_lz4, Codec::dbp,
+                                Codec::delta_zstd, Codec::planes})
         for (const std::uint8_t width : {1, 2, 3, 4, 8, 255}) {
-          if (width != 1 && codec != Codec::shuffle_zstd && codec != Codec::shuffle_lz4) continue;
+          const bool plain_bytes = codec == Codec::raw || codec == Codec::lz4 || codec == Codec::zstd;
+          const bool numbers = codec == Codec::dbp || codec == Codec::delta_zstd;
+          if ((plain_bytes && width != 1) || (numbers && (width == 3 || width == 255))) continue;
           Buffer out;
           const auto e = encode_as(codec, width, Effort::fast, plain, out);
           ASSERT_TRUE(e.ok()) << e.error().message();
@@ -102,23 +105,37 @@ TEST(PageCodec, ChoosesSensibly) {
   EXPECT_EQ(chosen(Kind::zeros, 0, Effort::fast).size, 1u);
   EXPECT_EQ(chosen(Kind::text, 0, Effort::fast).codec, Codec::lz4);
   EXPECT_EQ(chosen(Kind::text, 0, Effort::balanced).codec, Codec::zstd);
-  for (const std::size_t size : {std::size_t{4096}, std::size_t{65536}}) {  // the width is guessed, too
-    EXPECT_EQ(chosen(Kind::smooth_float, 0, Effort::fast, size).codec, Codec::shuffle_lz4);
-    EXPECT_EQ(chosen(Kind::smooth_float, 0, Effort::fast, size).width, 4);
-    EXPECT_EQ(chosen(Kind::doubles, 0, Effort::fast, size).width, 8);
-    EXPECT_EQ(chosen(Kind::steps_16, 0, Effort::fast, size).width, 2);
-  }
+  for (const std::size_t size : {std::size_t{4096}, std::size_t{65536}})  // the width is guessed, too
+    for (const auto& [kind, width] : {std::pair{Kind::smooth_float, 4}, {Kind::small_ints, 4}, {Kind::doubles, 8}, {Kind::steps_16, 2}}) {
+      EXPECT_EQ(chosen(kind, 0, Effort::fast, size).codec, Codec::dbp) << static_cast<int>(kind);
+      EXPECT_EQ(chosen(kind, 0, Effort::fast, size).width, width);
+    }
+  EXPECT_EQ(chosen(Kind::weights, 0, Effort::fast).codec, Codec::planes);
+  EXPECT_EQ(chosen(Kind::counting_bytes, 1, Effort::fast).codec, Codec::dbp);
   for (const Kind kind : test::all_kinds) {
     const std::size_t fast = chosen(kind, 0, Effort::fast).size, thorough = chosen(kind, 0, Effort::thorough).size;
     EXPECT_LE(thorough, fast) << static_cast<int>(kind);
   }
 }
 
+// The bars of docs/BENCHMARKS.md, codec, that do not depend on the machine.
+TEST(PageCodec, KnownDataStaysSmall) {
+  const auto size = [](Kind kind, std::uint8_t width, std::size_t plain) {
+    Buffer out;
+    return encode(test::page(kind, plain), {width, Effort::fast}, out).size;
+  };
+  EXPECT_LE(size(Kind::slow_cosine, 4, 4096), 1300u);
+  EXPECT_LE(size(Kind::slow_cosine, 4, 65536), 20500u);
+  EXPECT_LE(size(Kind::counting_bytes, 1, 4096), 276u);
+  EXPECT_LE(size(Kind::linear_generator, 4, 4096), 3348u);
+  EXPECT_LE(size(Kind::weights, 4, 65536), 55500u);
+}
+
 TEST(PageCodec, LargestChunk) {
   const Buffer plain = test::page(Kind::small_ints, chunk_size_max);
   Buffer out;
   const Encoded e = encode(plain, {4, Effort::fast}, out);
-  EXPECT_EQ(e.codec, Codec::shuffle_lz4);
+  EXPECT_EQ(e.codec, Codec::dbp);
   EXPECT_EQ(decoded(e, out, plain.size()), plain);
   Buffer more(chunk_size_max + 1), stored;
   EXPECT_EQ(encode(more, {}, stored).codec, Codec::raw);
@@ -126,7 +143,8 @@ TEST(PageCodec, LargestChunk) {
 }
 
 TEST(PageCodec, Names) {
-  for (const Codec codec : {Codec::raw, Codec::constant, Codec::lz4, Codec::zstd, Codec::shuffle_zstd, Codec::shuffle_lz4}) {
+  for (const Codec codec : {Codec::raw, Codec::constant, Codec::lz4, Codec::zstd, Codec::shuffle_zstd, Codec::shuffle_lz4, Codec::dbp,
+                            Codec::delta_zstd, Codec::planes}) {
     const auto back = codec_from_name(codec_name(codec));
     ASSERT_TRUE(back.ok());
     EXPECT_EQ(*back, codec);

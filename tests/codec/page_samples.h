@@ -7,9 +7,13 @@
 
 namespace peel::test {
 
-enum class Kind { random, zeros, constant_8, text, smooth_float, small_ints, steps_16, doubles, one_odd_byte };
-inline constexpr std::array all_kinds{Kind::random,     Kind::zeros,    Kind::constant_8, Kind::text,        Kind::smooth_float,
-                                      Kind::small_ints, Kind::steps_16, Kind::doubles,    Kind::one_odd_byte};
+enum class Kind {
+  random, zeros, constant_8, text, smooth_float, small_ints, steps_16, doubles, one_odd_byte,
+  weights, slow_cosine, counting_bytes, linear_generator,
+};
+inline constexpr std::array all_kinds{Kind::random,     Kind::zeros,    Kind::constant_8, Kind::text,         Kind::smooth_float,
+                                      Kind::small_ints, Kind::steps_16, Kind::doubles,    Kind::one_odd_byte, Kind::weights,
+                                      Kind::slow_cosine, Kind::counting_bytes, Kind::linear_generator};
 
 template <class T, class F>
 void fill_elements(Buffer& out, F f) {
@@ -32,6 +36,20 @@ inline Buffer page(Kind kind, std::size_t size, std::uint64_t seed = 1) {
     case Kind::small_ints: fill_elements<std::uint32_t>(out, [&](std::size_t) { return static_cast<std::uint32_t>(random.below(1000)); }); break;
     case Kind::steps_16: fill_elements<std::uint16_t>(out, [](std::size_t i) { return static_cast<std::uint16_t>(1000 + 3 * i); }); break;
     case Kind::doubles: fill_elements<double>(out, [&](std::size_t i) { return 20 + std::sin(static_cast<double>(i) * 0.001); }); break;
+    case Kind::weights:  // normal, deviation 0.02: a sum of twelve uniform numbers
+      fill_elements<float>(out, [&](std::size_t) {
+        double sum = -6;
+        for (int i = 0; i < 12; ++i) sum += static_cast<double>(random.next() >> 11) * 0x1p-53;
+        return static_cast<float>(0.02 * sum);
+      });
+      break;
+    case Kind::slow_cosine: fill_elements<float>(out, [](std::size_t i) { return 1000 * std::cos(static_cast<float>(i) * 0.002f); }); break;
+    case Kind::counting_bytes: fill_elements<std::uint8_t>(out, [](std::size_t i) { return static_cast<std::uint8_t>(i); }); break;
+    case Kind::linear_generator: {
+      std::uint32_t state = 12345;
+      fill_elements<std::uint32_t>(out, [&](std::size_t) { return state = state * 1664525 + 1013904223; });
+      break;
+    }
     case Kind::one_odd_byte:
       if (size > 0) out[size - 1] = std::byte{1};
       break;
