@@ -3,6 +3,7 @@
 #include "codec/dbp.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 
 #include "base/wire.h"
@@ -118,8 +119,9 @@ DbpGuess dbp_guess(std::uint8_t width, Bytes plain, std::size_t blocks_max, CpuL
   std::array<std::size_t, 3> total{};
   for (std::size_t i = 0; i < looked_at; ++i) {
     const auto view = blocks.view(i * stride + stride / 2, 0);
-    const auto cost = k.costs(view.values, view.first_row);
-    for (std::size_t order = 0; order < total.size(); ++order) total[order] += cost[order];
+    // Where differences save nothing, differences of differences will not either.
+    for (const unsigned order : {1u, 0u, 2u})
+      total[order] += order == 2 && total[1] >= (i + 1) * dbp_block_size * width ? total[1] : k.cost(order, view.values, view.first_row);
   }
   guess.order = static_cast<unsigned>(std::min_element(total.begin(), total.end()) - total.begin());
   guess.stored = static_cast<double>(total[guess.order]) / static_cast<double>(looked_at * dbp_block_size * width);

@@ -25,7 +25,7 @@ struct DbpGuess {
 
 inline bool dbp_takes(std::uint8_t width) { return width == 1 || width == 2 || width == 4 || width == 8; }
 std::size_t dbp_bound(std::uint8_t width, std::size_t plain_size);
-// All three orders in one pass, over at most `blocks_max` blocks of 256 elements.
+// All three orders in one pass, over a quarter of the blocks of 256 elements, at most `blocks_max`.
 DbpGuess dbp_guess(std::uint8_t width, Bytes plain, std::size_t blocks_max, CpuLevel level = cpu_level());
 // Bytes written to `out`, or 0 where they do not fit.
 std::size_t dbp_encode(std::uint8_t width, unsigned order, Bytes plain, MutableBytes out, CpuLevel level = cpu_level());

@@ -6,7 +6,6 @@
 // Source     docs/FORMAT.md, Chunks, dbp
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -42,8 +41,8 @@ struct DbpKernel {
   // `values`: 256 elements. `first_row`: the first row of them again, perhaps elsewhere, with the two elements that
   // come before readable before it. Writes header, positions, high parts and all rows; returns their size.
   std::size_t (*encode)(unsigned order, DbpLayout layout, const std::byte* values, const std::byte* first_row, std::byte* out);
-  // What encode would return, for the orders 0, 1 and 2.
-  std::array<std::size_t, 3> (*costs)(const std::byte* values, const std::byte* first_row);
+  // What encode would return.
+  std::size_t (*cost)(unsigned order, const std::byte* values, const std::byte* first_row);
   // `before`: the two elements before the block.
   void (*decode)(unsigned order, DbpLayout layout, const DbpBlock& block, const std::byte* before, std::byte* values);
 };

@@ -137,9 +137,8 @@ std::size_t encode(unsigned order, DbpLayout layout, const std::byte* values, co
 }
 
 template <class T>
-std::array<std::size_t, 3> costs(const std::byte* values, const std::byte* first_row) {
-  return {choose(0, differences<T>(0, values, first_row)).stored, choose(1, differences<T>(1, values, first_row)).stored,
-          choose(2, differences<T>(2, values, first_row)).stored};
+std::size_t cost(unsigned order, const std::byte* values, const std::byte* first_row) {
+  return choose(order, differences<T>(order, values, first_row)).stored;
 }
 
 template <class T>
@@ -164,7 +163,7 @@ void decode(unsigned order, DbpLayout layout, const DbpBlock& block, const std::
 }
 
 template <class T>
-constexpr DbpKernel kernel{&encode<T>, &costs<T>, &decode<T>};
+constexpr DbpKernel kernel{&encode<T>, &cost<T>, &decode<T>};
 
 }  // namespace
 

@@ -295,15 +295,19 @@ std::size_t encode(unsigned order, DbpLayout layout, const std::byte* values, co
 }
 
 template <class T, unsigned Order>
-std::size_t cost(const std::byte* values, const std::byte* first_row) {
+std::size_t cost_of_order(const std::byte* values, const std::byte* first_row) {
   Block<T> block;
   residuals<T, Order>(DbpLayout::across, values, first_row, block);  // the layout does not change the cost
   return choose<T>(lengths_of<T, Order>(block)).stored;
 }
 
 template <class T>
-std::array<std::size_t, 3> costs(const std::byte* values, const std::byte* first_row) {
-  return {cost<T, 0>(values, first_row), cost<T, 1>(values, first_row), cost<T, 2>(values, first_row)};
+std::size_t cost(unsigned order, const std::byte* values, const std::byte* first_row) {
+  switch (order) {
+    case 0: return cost_of_order<T, 0>(values, first_row);
+    case 1: return cost_of_order<T, 1>(values, first_row);
+    default: return cost_of_order<T, 2>(values, first_row);
+  }
 }
 
 // --- decoding ----------------------------------------------------------------------------------------------------
@@ -397,7 +401,7 @@ void decode(unsigned order, DbpLayout layout, const DbpBlock& stored, const std:
 }
 
 template <class T>
-constexpr DbpKernel kernel{&encode<T>, &costs<T>, &decode<T>};
+constexpr DbpKernel kernel{&encode<T>, &cost<T>, &decode<T>};
 constexpr DbpKernels all_kernels{kernel<std::uint8_t>, kernel<std::uint16_t>, kernel<std::uint32_t>, kernel<std::uint64_t>};
 
 }  // namespace

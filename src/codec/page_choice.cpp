@@ -14,6 +14,7 @@ namespace {
 constexpr double dbp_worth = 0.9;           // stored / plain that makes bit-packing the answer
 constexpr double entropy_worth = 1.0 / 12;  // saved by an entropy coder: below, planes are not worth their time
 constexpr double repetitive = 0.75;         // bytes equal to an earlier one: lz4 may beat bit-packing
+constexpr double unrepetitive = 0.15;       // and here it will find nothing
 
 bool repeats(Bytes plain, std::size_t width) {
   return plain.size() <= width || std::memcmp(plain.data(), plain.data() + width, plain.size() - width) == 0;
@@ -82,13 +83,19 @@ void choose_fast(Bytes plain, const Look& look, Choice& choice) {
     choice.consider_dbp(look.width, look.dbp.order);
     // Bytes need not be numbers: text has seven bits, too.
     const bool settled = look.numeric() || choice.size() <= plain.size() / 4;
-    if (!choice.raw() && settled && look.page.matches < repetitive) return;
+    if (!choice.raw() && settled && (look.page.matches < repetitive || choice.size() <= plain.size() / 16)) return;
   }
   if (look.page.looks_random) return;
-  if (look.numeric()) choice.consider(Codec::shuffle_lz4, look.width);
-  // Numbers whose planes shrink well leave little to find in the bytes as they are.
-  if (!look.numeric() || choice.size() > plain.size() / 2) choice.consider(Codec::lz4, 1);
-  if (choice.raw() && look.numeric() && entropy_saving(plain, look.width) >= entropy_worth) choice.consider(Codec::planes, look.width);
+  if (look.numeric()) {
+    // Weights: nothing repeats, but some planes hold few values.
+    if (look.page.matches < unrepetitive && entropy_saving(plain, look.width) >= entropy_worth) choice.consider(Codec::planes, look.width);
+    if (choice.codec() == Codec::planes) return;
+    choice.consider(Codec::shuffle_lz4, look.width);
+    if (choice.raw() || look.page.matches >= repetitive) choice.consider(Codec::lz4, 1);
+    if (choice.raw() && entropy_saving(plain, look.width) >= entropy_worth) choice.consider(Codec::planes, look.width);
+  } else {
+    choice.consider(Codec::lz4, 1);
+  }
 }
 
 // zstd costs ten times what lz4 does, so lz4 (or a look at the entropy) says first whether and on which form of the

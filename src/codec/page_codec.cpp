@@ -59,7 +59,14 @@ std::size_t compress_into(Codec codec, std::uint8_t width, Effort effort, Bytes 
 }
 
 Encoded append(Codec codec, std::uint8_t width, Bytes stored, Buffer& out) {
-  out.insert(out.end(), stored.begin(), stored.end());
+  // In pieces: above 2 KiB, memmove uses an instruction that is 20 times slower on some processors where source and
+  // destination lie nearly alike in their memory pages (AMD Zen 3 and 4, glibc bug 30995), as large blocks often do.
+  constexpr std::size_t piece_max = 2000;
+  if (out.capacity() - out.size() < stored.size()) out.reserve(std::max(2 * out.capacity(), out.size() + stored.size()));
+  for (Bytes rest = stored; !rest.empty(); rest = rest.subspan(std::min(rest.size(), piece_max))) {
+    const Bytes piece = rest.first(std::min(rest.size(), piece_max));
+    out.insert(out.end(), piece.begin(), piece.end());
+  }
   return {codec, codec_has_width(codec) ? width : std::uint8_t{1}, stored.size()};
 }
 

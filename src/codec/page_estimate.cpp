@@ -84,7 +84,7 @@ PageEstimate estimate(Bytes plain) {
 double entropy_saving(Bytes plain, std::uint8_t width) {
   const std::size_t elements = plain.size() / width;
   if (elements < 64) return 0;
-  const std::size_t count = std::min<std::size_t>(elements, 1024), step = elements / count;
+  const std::size_t count = std::clamp<std::size_t>(elements / 4, 64, 1024), step = elements / count;
   double saved_bits = 0;
   for (std::size_t plane = 0; plane < width; ++plane) {
     std::array<unsigned, 256> seen{};

@@ -18,7 +18,8 @@ struct PageEstimate {
 // Reads about a KiB, in well under 100 ns.
 PageEstimate estimate(Bytes plain);
 
-// The share an entropy coder would save on byte planes of `width`, 0 to 1; reads at most 1024 elements.
+// The share an entropy coder would save on byte planes of `width`, 0 to 1; reads a quarter of
+// the elements, at most 1024.
 double entropy_saving(Bytes plain, std::uint8_t width);
 
 }  // namespace peel::codec

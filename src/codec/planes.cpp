@@ -23,8 +23,8 @@ bool comes_round(Bytes plane) {
 Form form_of(Bytes plane) {
   if (plane.empty()) return Form::raw;
   if (std::memcmp(plane.data(), plane.data() + 1, plane.size() - 1) == 0) return Form::constant;
-  if (entropy_saving(plane, 1) >= entropy_saving_min) return Form::entropy;
-  return comes_round(plane) ? Form::lz4 : Form::raw;
+  if (comes_round(plane)) return Form::lz4;
+  return entropy_saving(plane, 1) >= entropy_saving_min ? Form::entropy : Form::raw;
 }
 
 class Output {
