@@ -67,6 +67,84 @@ def join_planes(data, width):
     return bytes(out)
 
 
+def add_differences(data, width):
+    """Undoes codec 7's differences, before the tail."""
+    out, value, mask = bytearray(data), 0, (1 << 8 * width) - 1
+    for at in range(0, len(data) // width * width, width):
+        code = int.from_bytes(data[at:at + width], "little")
+        value = value + (-(code + 1 >> 1) if code & 1 else code >> 1) & mask
+        out[at:at + width] = value.to_bytes(width, "little")
+    return bytes(out)
+
+
+class Cursor:
+    """Takes bytes from the front; Damage where there are too few."""
+
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, count):
+        need(self.at + count <= len(self.data), "a chunk ends too early")
+        self.at += count
+        return self.data[self.at - count:self.at]
+
+    def integer(self, size):
+        return int.from_bytes(self.take(size), "little")
+
+    def tail(self, count):
+        need(len(self.data) - self.at == count, "a chunk has a wrong length")
+        return self.take(count)
+
+
+def planes(stored, width, length):
+    count, cursor, out = length // width, Cursor(stored), b""
+    for _ in range(width):
+        form = cursor.integer(1)
+        need(form <= 3, "a byte plane has a form that is none")
+        if form == 0:
+            plane = cursor.take(count)
+        elif form == 1:
+            plane = cursor.take(1) * count
+        else:
+            plane = (zstd if form == 2 else lz4)(cursor.take(cursor.integer(4)), count)
+        need(len(plane) == count, "a byte plane has a wrong length")
+        out += plane
+    return join_planes(out + cursor.tail(length % width), width)
+
+
+def dbp_residuals(cursor, width, order, count):
+    """The residuals of one block of `count` elements."""
+    b, lanes = 8 * width, 32 // width
+    bits, exceptions = cursor.integer(1), cursor.integer(1)
+    need(bits < b or (bits == b and exceptions == 0), "a block has more bits than an element")
+    places = cursor.take(exceptions)
+    high = {place: cursor.integer(width - bits // 8) for place in places}
+    rows = cursor.take(32 * (bits if count == 256 else -(-(-(-count // lanes)) * bits // b)))
+    strings = []
+    for lane in range(lanes):  # each lane's words, lowest first, as one large integer
+        words = [rows[at + lane * width:at + (lane + 1) * width] for at in range(0, len(rows), 32)]
+        strings.append(int.from_bytes(b"".join(words), "little"))
+    up = 1 << bits - 1 if order > 0 and bits > 0 else 0
+    for i in range(count):
+        lane, step = (i // b, i % b) if count == 256 else (i % lanes, i // lanes)
+        packed = strings[lane] >> step * bits & (1 << bits) - 1
+        yield packed + (high.get(step * lanes + lane, 0) << bits) - up
+
+
+def dbp(stored, width, length):
+    need(width in (1, 2, 4, 8), "dbp with a wrong width")
+    cursor, out, mask = Cursor(stored), bytearray(), (1 << 8 * width) - 1
+    order, value, slope, left = cursor.integer(1), 0, 0, length // width
+    need(order <= 2, "dbp with a wrong order")
+    while left > 0:
+        for residual in dbp_residuals(cursor, width, order, min(left, 256)):
+            slope = slope + residual if order == 2 else residual
+            value = (value + slope if order > 0 else residual) & mask
+            out += value.to_bytes(width, "little")
+        left -= 256
+    return bytes(out) + cursor.tail(length % width)
+
+
 def plain_bytes(codec, width, stored, length):
     need(width >= 1, "a chunk has elements of width 0")
     try:
@@ -77,10 +155,16 @@ def plain_bytes(codec, width, stored, length):
             return stored
         if codec in (2, 5):
             data = lz4(stored, length)
-        elif codec in (3, 4):
+        elif codec in (3, 4, 7):
             data = zstd(stored, length)
+        elif codec == 6:
+            return dbp(stored, width, length)
+        elif codec == 8:
+            return planes(stored, width, length)
         else:
             raise Unsupported("chunk codec %d is unknown to this reader" % codec)
-        return join_planes(data, width) if codec >= 4 else data
+        data = join_planes(data, width) if codec >= 4 else data
+        need(codec != 7 or width in (1, 2, 4, 8), "differences with a wrong width")
+        return add_differences(data, width) if codec == 7 else data
     except IndexError:
         raise Damage("an LZ4 block ends too early") from None
