@@ -147,8 +147,8 @@ int main(int argc, char** argv) {
       const bool weights = set.name == std::string("weights");
 
       Row& bytes = table.figure(what + ": bytes, commit / seed", "B", static_cast<double>(commit.checked_size(plain)), static_cast<double>(seed.checked_size(plain)));
-      bytes.note = commit.chosen() + "; repack " + std::to_string(repack.checked_size(plain)) + " (" + repack.chosen() + "); zstd-1 " +
-                   std::to_string(zstd1.checked_size(plain)) + ", zstd-3 " + std::to_string(zstd3.checked_size(plain)) + ", lz4 " + std::to_string(lz4.checked_size(plain));
+      const std::string repacked = std::to_string(repack.checked_size(plain));
+      bytes.note = commit.chosen() + "; repack " + repacked + " (" + repack.chosen() + "); zstd-1 " + std::to_string(zstd1.checked_size(plain)) + ", zstd-3 " + std::to_string(zstd3.checked_size(plain)) + ", lz4 " + std::to_string(lz4.checked_size(plain));
 #if defined(PEEL_BENCH_BLOSC)
       Blosc blosc_lz4("lz4", 5, set.width), blosc_zstd("zstd", 5, set.width);
       bytes.note += ", blosc lz4 " + std::to_string(blosc_lz4.checked_size(plain)) + ", blosc zstd " + std::to_string(blosc_zstd.checked_size(plain));

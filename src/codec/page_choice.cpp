@@ -121,13 +121,15 @@ void choose_thorough(Bytes plain, Look look, Choice& choice) {
     look.dbp = dbp_guess(look.width, plain, dbp_guess_blocks);
   }
   choose_fast(plain, look, choice);
-  if (look.dbp.stored <= 1) choice.consider_dbp(look.width, look.dbp.order);
+  if (look.dbp.stored < 1) choice.consider_dbp(look.width, look.dbp.order);  // never of a width it does not take
   if (look.numeric()) {
     choice.consider(Codec::delta_zstd, look.width);
     choice.consider(Codec::shuffle_zstd, look.width);
     choice.consider(Codec::planes, look.width);
   }
   choice.consider(Codec::zstd, 1);
+  if (!look.numeric())  // rows of a table
+    for (const std::uint8_t width : {4, 8}) choice.consider(Codec::shuffle_zstd, width, plain.size() / 64 + 1);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ TEST(PageCodec, EncodeRoundTripsAndNeverGrows) {
     for (const std::size_t size : sizes()) {
       const Buffer plain = test::page(kind, size);
       for (const Effort effort : efforts)
-        for (const std::uint8_t width : {0, 1, 2, 4, 8}) {
+        for (const std::uint8_t width : {0, 1, 2, 3, 4, 8, 255}) {
           Buffer out{std::byte{7}, std::byte{9}};  // encode appends
           const Encoded e = encode(plain, {width, effort}, out);
           ASSERT_EQ(out.size(), 2 + e.size);
