@@ -12,6 +12,7 @@ namespace peel::codec {
 namespace {
 
 constexpr double dbp_worth = 0.9;           // stored / plain that makes bit-packing the answer
+constexpr double dbp_settles = 0.5;         // and, of differences, leaves nothing to look for
 constexpr double entropy_worth = 1.0 / 12;  // saved by an entropy coder: below, planes are not worth their time
 constexpr double repetitive = 0.75;         // bytes equal to an earlier one: lz4 may beat bit-packing
 constexpr double unrepetitive = 0.15;       // and here it will find nothing
@@ -138,11 +139,22 @@ Encoded encode(Bytes plain, EncodeHint hint, Buffer& out) {
   if (plain.empty() || plain.size() > chunk_size_max) return append(Codec::raw, 1, plain, out);
   if (const std::uint8_t width = constant_width(plain)) return append(Codec::constant, width, plain.first(width), out);
 
-  Look look{estimate(plain), hint.element_width, {}};
-  if (look.width == 0) look.width = look.page.element_width;
-  if (dbp_takes(look.width)) look.dbp = dbp_guess(look.width, plain, look.page.looks_random ? dbp_guess_blocks / 4 : dbp_guess_blocks);
-
   Choice choice(plain, hint.effort);
+  Look look{{}, hint.element_width, {}};
+  // Numbers, and smooth ones: the common case of scientific files, and the quickest to answer.
+  const bool told_and_quick = look.numeric() && hint.effort == Effort::fast;
+  if (told_and_quick) {
+    look.dbp = dbp_guess(look.width, plain, dbp_guess_blocks);
+    if (look.dbp.order > 0 && look.dbp.stored <= dbp_settles) {
+      choice.consider_dbp(look.width, look.dbp.order);
+      if (!choice.raw()) return choice.finish(out);
+    }
+  }
+  look.page = estimate(plain);
+  if (look.width == 0) look.width = look.page.element_width;
+  if (!told_and_quick && dbp_takes(look.width))
+    look.dbp = dbp_guess(look.width, plain, look.page.looks_random ? dbp_guess_blocks / 4 : dbp_guess_blocks);
+
   switch (hint.effort) {
     case Effort::fast: choose_fast(plain, look, choice); break;
     case Effort::balanced: choose_balanced(plain, look, choice); break;
