@@ -137,11 +137,12 @@ std::size_t dbp_encode(std::uint8_t width, unsigned order, Bytes plain, MutableB
   if (out.size() < header_size) return 0;
   out[0] = static_cast<std::byte>(order);
   std::size_t at = header_size;
+  unsigned likely = dbp_no_likely_bits;  // then what the block before took
   for (std::size_t b = 0; b < blocks.count(); ++b) {
     const auto view = blocks.view(b, order);
     std::byte* to = out.size() - at >= roomy ? out.data() + at : spare;
-    std::size_t size = k.encode(order, layout_of(blocks.elements_in(b)), view.values, view.first_row, to);
-    const unsigned bits = std::to_integer<unsigned>(to[0]);
+    std::size_t size = k.encode(order, layout_of(blocks.elements_in(b)), view.values, view.first_row, likely, to);
+    const unsigned bits = likely = std::to_integer<unsigned>(to[0]);
     size -= (bits - rows_stored(width, bits, blocks.elements_in(b))) * dbp_row_size;
     if (to == spare) {
       if (size > out.size() - at) return 0;

@@ -15,6 +15,7 @@ namespace peel::codec {
 
 inline constexpr std::size_t dbp_block_size = 256;  // elements
 inline constexpr std::size_t dbp_row_size = 32;     // bytes: packed bits come in rows
+inline constexpr unsigned dbp_no_likely_bits = 255;
 inline constexpr std::size_t dbp_slack = 16;        // bytes a kernel may write behind a block
 
 // The parts of a stored block.
@@ -39,8 +40,9 @@ enum class DbpLayout : std::uint8_t {
 
 struct DbpKernel {
   // `values`: 256 elements. `first_row`: the first row of them again, perhaps elsewhere, with the two elements that
-  // come before readable before it. Writes header, positions, high parts and all rows; returns their size.
-  std::size_t (*encode)(unsigned order, DbpLayout layout, const std::byte* values, const std::byte* first_row, std::byte* out);
+  // come before readable before it. `likely`: bits that may well be the best, to look around; the answer is the same.
+  // Writes header, positions, high parts and all rows; returns their size.
+  std::size_t (*encode)(unsigned order, DbpLayout layout, const std::byte* values, const std::byte* first_row, unsigned likely, std::byte* out);
   // What encode would return.
   std::size_t (*cost)(unsigned order, const std::byte* values, const std::byte* first_row);
   // `before`: the two elements before the block.

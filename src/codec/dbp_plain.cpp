@@ -114,7 +114,8 @@ struct Lanes {
 };
 
 template <class T>
-std::size_t encode(unsigned order, DbpLayout layout, const std::byte* values, const std::byte* first_row, std::byte* out) {
+std::size_t encode(unsigned order, DbpLayout layout, const std::byte* values, const std::byte* first_row, unsigned /*likely*/,
+                   std::byte* out) {
   const Values<T> residuals = differences<T>(order, values, first_row);
   const Width width = choose(order, residuals);
   Values<T> packed;

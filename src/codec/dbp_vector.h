@@ -1,23 +1,16 @@
 // codec/dbp_vector.h - the vector kernel of dbp, for whatever the including file is compiled for. Private to dbp.
 //
-// Method     A row of 256 bits is the unit throughout: differences come from overlapping loads, every lane collects
-//            its bits down the rows with shifts known at compile time, and sums across a row undo the differences.
-//            64-bit elements have 65 widths of 64 rows each: for them the shifts are variables.
+// Method     A row of 256 bits is the unit throughout: differences come from overlapping loads, rows are transposed so
+//            that lanes run down the block, and sums of all lanes at once, down the rows, undo the differences.
 // Source     docs/FORMAT.md, Chunks, dbp; checked against dbp_plain.cpp by the tests
 #pragma once
 
-#include <utility>
-
 #include "codec/dbp_block.h"
 #include "codec/dbp_lanes.h"
+#include "codec/dbp_pack.h"
 
 namespace peel::codec {
 namespace {
-
-template <class T>
-inline constexpr unsigned bits_of = 8 * sizeof(T);
-template <class T>
-inline constexpr std::size_t rows_of = dbp_block_size * sizeof(T) / dbp_row_size;  // equals bits_of
 
 template <class T>
 struct Block {
@@ -123,7 +116,36 @@ PEEL_INLINE unsigned greatest(const Lengths& lengths) {
 }
 
 template <class T>
-PEEL_INLINE Width choose(const Lengths& lengths) {
+PEEL_INLINE Width width_of(unsigned bits, unsigned exceptions) {
+  return {bits, exceptions, 2 + dbp_row_size * bits + exceptions * (1 + dbp_high_size(sizeof(T), bits))};
+}
+
+// The best width, looked for around one that is likely: a width is never better than its rows alone, and a lower one
+// never better than the exceptions of those above it.
+template <class T>
+PEEL_INLINE Width choose_near(const Lengths& lengths, unsigned likely, unsigned exceptions) {
+  Width best = width_of<T>(likely, exceptions);
+  for (unsigned bits = likely + 1, above = exceptions; above > 0 && bits <= bits_of<T> && 2 + dbp_row_size * bits <= best.stored; ++bits) {
+    above = count_above(lengths, bits);
+    const Width w = width_of<T>(bits, above);
+    if (w.stored <= best.stored) best = w;
+  }
+  for (unsigned bits = likely; bits-- > 0;) {
+    const unsigned above = count_above(lengths, bits);
+    if (above > 255 || 2 + above * (1 + dbp_high_size(sizeof(T), bits)) >= best.stored) break;
+    const Width w = width_of<T>(bits, above);
+    if (w.stored < best.stored) best = w;
+  }
+  return best;
+}
+
+template <class T>
+PEEL_INLINE Width choose(const Lengths& lengths, unsigned likely) {
+  constexpr unsigned near = 64;  // exceptions with which the likely width is a good place to begin
+  if (likely <= bits_of<T>) {
+    const unsigned exceptions = count_above(lengths, likely);
+    if (exceptions <= near) return choose_near<T>(lengths, likely, exceptions);
+  }
   const unsigned top = greatest(lengths);
   Width best{top, 0, 2 + dbp_row_size * top};
   unsigned bits = top, exceptions = 0;
@@ -134,108 +156,11 @@ PEEL_INLINE Width choose(const Lengths& lengths) {
     if (exceptions <= few && bits > leap && count_above(lengths, bits - leap) == exceptions) next = bits - leap;
     bits = next;
     exceptions = count_above(lengths, bits);
-    const std::size_t aside = exceptions * (1 + dbp_high_size(sizeof(T), bits));
-    if (exceptions > 255 || 2 + aside >= best.stored) break;  // fewer bits only make it more
-    const std::size_t stored = 2 + dbp_row_size * bits + aside;
-    if (stored < best.stored) best = {bits, exceptions, stored};
+    if (exceptions > 255 || 2 + exceptions * (1 + dbp_high_size(sizeof(T), bits)) >= best.stored) break;  // fewer bits only make it more
+    const Width w = width_of<T>(bits, exceptions);
+    if (w.stored < best.stored) best = w;
   }
   return best;
-}
-
-template <class T, unsigned W, std::size_t... R>
-PEEL_INLINE void pack_rows(const Row* values, Row offset, std::byte* out, std::index_sequence<R...>) {
-  constexpr unsigned b = bits_of<T>;
-  Row word = _mm256_setzero_si256();
-  const Row mask = Lane<T>::all(static_cast<T>(W == b ? ~T{0} : (T{1} << (W % b)) - 1));
-  const auto step = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
-    constexpr unsigned bit = I * W, shift = bit % b, next = shift + W;
-    Row v = Lane<T>::add(values[I], offset);
-    if constexpr (W != b) v = _mm256_and_si256(v, mask);
-    word = shift == 0 ? v : _mm256_or_si256(word, Lane<T>::left(v, shift));
-    if constexpr (next >= b) store_row(out + bit / b * dbp_row_size, word);
-    if constexpr (next > b) word = Lane<T>::right(v, b - shift);
-  };
-  (step(std::integral_constant<std::size_t, R>{}), ...);
-}
-
-template <class T, unsigned W, std::size_t... R>
-PEEL_INLINE void unpack_rows(const std::byte* in, Row* values, std::index_sequence<R...>) {
-  constexpr unsigned b = bits_of<T>;
-  const Row mask = Lane<T>::all(static_cast<T>(W == b ? ~T{0} : (T{1} << (W % b)) - 1));
-  const auto step = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
-    constexpr unsigned bit = I * W, shift = bit % b, next = shift + W;
-    const std::byte* p = in + bit / b * dbp_row_size;
-    Row v = load_row(p);
-    if constexpr (shift != 0) v = Lane<T>::right(v, shift);
-    if constexpr (next > b) v = _mm256_or_si256(v, Lane<T>::left(load_row(p + dbp_row_size), b - shift));
-    if constexpr (next != b) v = _mm256_and_si256(v, mask);
-    values[I] = v;
-  };
-  (step(std::integral_constant<std::size_t, R>{}), ...);
-}
-
-template <class T, unsigned W>
-void pack(const Row* values, Row offset, std::byte* out) {
-  if constexpr (W > 0) pack_rows<T, W>(values, offset, out, std::make_index_sequence<rows_of<T>>{});
-}
-
-template <class T, unsigned W>
-void unpack(const std::byte* in, Row* values) {
-  if constexpr (W > 0) unpack_rows<T, W>(in, values, std::make_index_sequence<rows_of<T>>{});
-  else for (std::size_t r = 0; r < rows_of<T>; ++r) values[r] = _mm256_setzero_si256();
-}
-
-template <class T>
-struct Packers {
-  using Pack = void (*)(const Row*, Row, std::byte*);
-  using Unpack = void (*)(const std::byte*, Row*);
-  Pack pack_at[bits_of<T> + 1];
-  Unpack unpack_at[bits_of<T> + 1];
-
-  template <unsigned... W>
-  static constexpr Packers make(std::integer_sequence<unsigned, W...>) {
-    return {{&pack<T, W>...}, {&unpack<T, W>...}};
-  }
-};
-template <class T>
-constexpr Packers<T> packers = Packers<T>::make(std::make_integer_sequence<unsigned, bits_of<T> + 1>{});
-
-void pack_64(const Row* values, Row offset, unsigned bits, std::byte* out) {
-  using L = Lane<std::uint64_t>;
-  if (bits == 0) return;
-  const Row mask = L::all(bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1);
-  Row word = _mm256_setzero_si256();
-  unsigned shift = 0;
-  for (std::size_t r = 0; r < 64; ++r) {
-    const Row v = _mm256_and_si256(L::add(values[r], offset), mask);
-    word = _mm256_or_si256(word, L::left(v, shift));
-    shift += bits;
-    if (shift < 64) continue;
-    store_row(out, word);
-    out += dbp_row_size;
-    shift -= 64;
-    word = L::right(v, bits - shift);  // a shift by 64 gives zeros
-  }
-}
-
-void unpack_64(const std::byte* in, unsigned bits, Row* values) {
-  using L = Lane<std::uint64_t>;
-  const Row mask = L::all(bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1);
-  const std::byte* end = in + bits * dbp_row_size;
-  Row word = _mm256_setzero_si256();
-  if (bits > 0) word = load_row(in);
-  unsigned shift = 0;
-  for (std::size_t r = 0; r < 64; ++r) {
-    Row v = L::right(word, shift);
-    shift += bits;
-    if (shift >= 64) {
-      in += dbp_row_size;
-      shift -= 64;
-      if (in != end) word = load_row(in);
-      v = _mm256_or_si256(v, L::left(word, bits - shift));
-    }
-    values[r] = _mm256_and_si256(v, mask);
-  }
 }
 
 template <class T>
@@ -266,8 +191,8 @@ PEEL_INLINE std::byte* write_exceptions(const Block<T>& block, const Lengths& le
 }
 
 template <class T>
-PEEL_INLINE std::size_t write_block(unsigned order, const Block<T>& block, const Lengths& lengths, std::byte* out) {
-  const Width width = choose<T>(lengths);
+PEEL_INLINE std::size_t write_block(unsigned order, const Block<T>& block, const Lengths& lengths, unsigned likely, std::byte* out) {
+  const Width width = choose<T>(lengths, likely);
   const T offset = bias<T>(order, width.bits);
   out[0] = static_cast<std::byte>(width.bits);
   out[1] = static_cast<std::byte>(width.exceptions);
@@ -279,18 +204,18 @@ PEEL_INLINE std::size_t write_block(unsigned order, const Block<T>& block, const
 }
 
 template <class T, unsigned Order>
-std::size_t encode_order(DbpLayout layout, const std::byte* values, const std::byte* first_row, std::byte* out) {
+std::size_t encode_order(DbpLayout layout, const std::byte* values, const std::byte* first_row, unsigned likely, std::byte* out) {
   Block<T> block;
   residuals<T, Order>(layout, values, first_row, block);
-  return write_block(Order, block, lengths_of<T, Order>(block), out);
+  return write_block(Order, block, lengths_of<T, Order>(block), likely, out);
 }
 
 template <class T>
-std::size_t encode(unsigned order, DbpLayout layout, const std::byte* values, const std::byte* first_row, std::byte* out) {
+std::size_t encode(unsigned order, DbpLayout layout, const std::byte* values, const std::byte* first_row, unsigned likely, std::byte* out) {
   switch (order) {
-    case 0: return encode_order<T, 0>(layout, values, first_row, out);
-    case 1: return encode_order<T, 1>(layout, values, first_row, out);
-    default: return encode_order<T, 2>(layout, values, first_row, out);
+    case 0: return encode_order<T, 0>(layout, values, first_row, likely, out);
+    case 1: return encode_order<T, 1>(layout, values, first_row, likely, out);
+    default: return encode_order<T, 2>(layout, values, first_row, likely, out);
   }
 }
 
@@ -298,7 +223,7 @@ template <class T, unsigned Order>
 std::size_t cost_of_order(const std::byte* values, const std::byte* first_row) {
   Block<T> block;
   residuals<T, Order>(DbpLayout::across, values, first_row, block);  // the layout does not change the cost
-  return choose<T>(lengths_of<T, Order>(block)).stored;
+  return choose<T>(lengths_of<T, Order>(block), dbp_no_likely_bits).stored;
 }
 
 template <class T>
