@@ -7,6 +7,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "codec/cpu.h"
 #include "codec/page_codec.h"
 
 namespace peel::codec {
@@ -92,6 +93,7 @@ std::size_t unshuffle_sixteens(const std::byte* in, std::size_t n, std::byte* ou
 }
 
 std::size_t shuffle_front(const std::byte* in, std::size_t width, std::size_t n, std::byte* out) {
+  if (cpu_level() == CpuLevel::plain) return 0;
   switch (width) {
     case 2: return shuffle_sixteens<2>(in, n, out);
     case 4: return shuffle_sixteens<4>(in, n, out);
@@ -101,6 +103,7 @@ std::size_t shuffle_front(const std::byte* in, std::size_t width, std::size_t n,
 }
 
 std::size_t unshuffle_front(const std::byte* in, std::size_t width, std::size_t n, std::byte* out) {
+  if (cpu_level() == CpuLevel::plain) return 0;
   switch (width) {
     case 2: return unshuffle_sixteens<2>(in, n, out);
     case 4: return unshuffle_sixteens<4>(in, n, out);
