@@ -152,8 +152,11 @@ Encoded encode(Bytes plain, EncodeHint hint, Buffer& out) {
   }
   look.page = estimate(plain);
   if (look.width == 0) look.width = look.page.element_width;
-  if (!told_and_quick && dbp_takes(look.width))
-    look.dbp = dbp_guess(look.width, plain, look.page.looks_random ? dbp_guess_blocks / 4 : dbp_guess_blocks);
+  if (!told_and_quick && dbp_takes(look.width)) {
+    if (look.page.looks_random) look.dbp = dbp_guess(look.width, plain, dbp_guess_blocks / 4);
+    // The order comes from the same look as encode_as() takes: both store the same bytes.
+    if (!look.page.looks_random || look.dbp.stored < 1) look.dbp = dbp_guess(look.width, plain, dbp_guess_blocks);
+  }
 
   switch (hint.effort) {
     case Effort::fast: choose_fast(plain, look, choice); break;

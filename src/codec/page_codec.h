@@ -47,8 +47,8 @@ struct Encoded {
 // Chooses per chunk (page_choice.cpp): constant, then the cheapest that saves at least 1/16, else raw.
 Encoded encode(Bytes plain, EncodeHint hint, Buffer& out);
 // Exactly the named codec (for tests, --codec and repair); io/corrupt never; unsupported if it cannot
-// express `plain` (constant with two values, dbp of width 3). May be larger than plain, but for `width`
-// times 5 bytes and 1 % never by more.
+// express `plain` (constant with two values, dbp of width 3). Gives the bytes that encode() gives where
+// it chooses that codec with that effort. May be larger than plain: by 1 %, or by 5 bytes a plane.
 Result<Encoded> encode_as(Codec codec, std::uint8_t width, Effort effort, Bytes plain, Buffer& out);
 
 Status decode(Codec codec, std::uint8_t width, Bytes stored, MutableBytes plain);

@@ -45,6 +45,21 @@ TEST(PageCodec, EncodeRoundTripsAndNeverGrows) {
     }
 }
 
+// A repair encodes again what was lost, and must get the same bytes.
+TEST(PageCodec, EncodeAsRepeatsWhatEncodeChose) {
+  for (const Kind kind : test::all_kinds)
+    for (const std::size_t size : {100, 1500, 4096, 10007, 65536, 300000}) {
+      const Buffer plain = test::page(kind, size);
+      for (const Effort effort : efforts)
+        for (const std::uint8_t width : {0, 1, 2, 4, 8}) {
+          Buffer chosen, again;
+          const Encoded e = encode(plain, {width, effort}, chosen);
+          ASSERT_TRUE(encode_as(e.codec, e.width, effort, plain, again).ok());
+          ASSERT_EQ(again, chosen) << codec_name(e.codec) << " " << static_cast<int>(kind) << " " << size << " width " << +width;
+        }
+    }
+}
+
 TEST(PageCodec, EncodeAsRoundTripsEveryCodecAndWidth) {
   for (const Kind kind : {Kind::random, Kind::zeros, Kind::smooth_float, Kind::text})
     for (const std::size_t size : sizes()) {
