@@ -1,12 +1,16 @@
 #include "codec/cpu.h"
 
-#include <algorithm>
 #include <cstdlib>
 
 namespace peel::codec {
 namespace {
 
-constexpr CpuLevel all_levels[] = {CpuLevel::plain, CpuLevel::sse2, CpuLevel::avx2, CpuLevel::avx512};
+// Those of the kind of processor that `highest` belongs to.
+bool below(CpuLevel level, CpuLevel highest) {
+  return level <= highest && (highest != CpuLevel::neon || level == CpuLevel::plain || level == CpuLevel::neon);
+}
+
+constexpr CpuLevel all_levels[] = {CpuLevel::plain, CpuLevel::sse2, CpuLevel::avx2, CpuLevel::avx512, CpuLevel::neon};
 
 CpuLevel detect() {
 #if defined(__x86_64__)
@@ -18,6 +22,8 @@ CpuLevel detect() {
                       __builtin_cpu_supports("avx512cd");
   if (avx2) return avx512 ? CpuLevel::avx512 : CpuLevel::avx2;
   return CpuLevel::sse2;
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+  return CpuLevel::neon;
 #else
   return CpuLevel::plain;
 #endif
@@ -27,7 +33,7 @@ CpuLevel detect() {
 
 CpuLevel limited_level(CpuLevel highest, std::string_view wish) {
   for (const CpuLevel level : all_levels)
-    if (wish == cpu_level_name(level)) return std::min(level, highest);
+    if (wish == cpu_level_name(level) && below(level, highest)) return level;
   return highest;
 }
 
@@ -42,7 +48,7 @@ CpuLevel cpu_level() {
 std::vector<CpuLevel> usable_cpu_levels() {
   std::vector<CpuLevel> levels;
   for (const CpuLevel level : all_levels)
-    if (level <= cpu_level()) levels.push_back(level);
+    if (below(level, cpu_level())) levels.push_back(level);
   return levels;
 }
 
@@ -52,6 +58,7 @@ const char* cpu_level_name(CpuLevel level) {
     case CpuLevel::sse2: return "sse2";
     case CpuLevel::avx2: return "avx2";
     case CpuLevel::avx512: return "avx512";
+    case CpuLevel::neon: return "neon";
   }
   return "?";
 }

@@ -1,7 +1,7 @@
 // codec/cpu.h - which instructions the codecs may use here. The only place that asks the processor.
 //
 // Contract   cpu_level() is the highest level that this processor, its operating system and this build have,
-//            or the lower one that PEEL_CPU=avx512|avx2|sse2|plain names. A level above what is there, or a
+//            or the lower one that PEEL_CPU=avx512|avx2|sse2|neon|plain names. A level above what is there, or a
 //            name that is none, changes nothing. Every level stores, decodes and cuts alike: the level is
 //            about time only. BLAKE3 has its own choice (blake3_path()).
 // Errors     None.
@@ -14,12 +14,13 @@
 
 namespace peel::codec {
 
-// Ascending. sse2 is what every x86-64 has; other processors run the plain code.
+// Ascending on each kind of processor; plain code runs on all.
 enum class CpuLevel : std::uint8_t {
   plain,
-  sse2,
-  avx2,    // with BMI1/2, LZCNT, POPCNT
+  sse2,    // every x86-64
+  avx2,    // with BMI1/2, POPCNT
   avx512,  // F, BW, VL, DQ, CD
+  neon,    // every 64-bit ARM
 };
 
 CpuLevel cpu_level();

@@ -12,6 +12,8 @@ namespace peel::codec {
 CutScanner scan_cuts_plain;
 #if defined(__x86_64__)
 CutScanner scan_cuts_avx2, scan_cuts_avx512;
+#elif defined(__aarch64__)
+CutScanner scan_cuts_neon;
 #endif
 
 // Whether the rule cuts after p[i]: hashes three windows anew. For the rare candidates of the vector scanners.

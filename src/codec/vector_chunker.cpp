@@ -45,6 +45,8 @@ CutScanner* scanner(const CutRule& rule, CpuLevel level) {
     if (level == CpuLevel::avx2) return &scan_cuts_avx2;
     if (level == CpuLevel::avx512) return &scan_cuts_avx512;
   }
+#elif defined(__aarch64__)
+  if (rule.limit_loose <= 1u << 16 && level == CpuLevel::neon) return &scan_cuts_neon;
 #endif
   (void)rule, (void)level;
   return &scan_cuts_plain;

@@ -15,6 +15,9 @@ TEST(CpuLevel, AWishOnlyLowers) {
   EXPECT_EQ(limited_level(CpuLevel::avx2, "sse2"), CpuLevel::sse2);
   EXPECT_EQ(limited_level(CpuLevel::plain, "sse2"), CpuLevel::plain);
   EXPECT_EQ(limited_level(CpuLevel::avx2, "AVX9"), CpuLevel::avx2);
+  EXPECT_EQ(limited_level(CpuLevel::avx2, "neon"), CpuLevel::avx2);
+  EXPECT_EQ(limited_level(CpuLevel::neon, "avx2"), CpuLevel::neon);
+  EXPECT_EQ(limited_level(CpuLevel::neon, "plain"), CpuLevel::plain);
 }
 
 TEST(CpuLevel, IsAsTheEnvironmentSays) {
