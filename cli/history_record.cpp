@@ -12,6 +12,7 @@
 #include "cli/named_file.h"
 #include "cli/progress.h"
 #include "cli/revision_text.h"
+#include "codec/page_codec.h"
 #include "workspace/workspace.h"
 
 namespace peel::cli {
@@ -27,11 +28,15 @@ std::optional<std::string> illness_of(const Context& context, const workspace::P
   return "open for writing by another process, which may hold changes back";
 }
 
-workspace::CommitRequest commit_request(const Context& context, const workspace::Paths& paths, Progress& progress) {
+Result<workspace::CommitRequest> commit_request(const Context& context, const workspace::Paths& paths, Progress& progress) {
   workspace::CommitRequest request;
   request.note = context.arguments.value("message").value_or("");
   request.author = context.arguments.value("author");
   request.always_scan = context.arguments.has("full");
+  if (const auto name = context.arguments.value("codec")) {
+    PEEL_TRY(const auto codec, codec::codec_from_name(*name), "--codec " + shown(*name));
+    request.codec = static_cast<std::uint8_t>(codec);
+  }
   request.run = {.cancel = &context.cancel, .progress = progress.function()};
   if (!context.arguments.has("no-hdf5"))
     request.health_check = [&context, paths](const Source& source) { return illness_of(context, paths, source); };
@@ -76,7 +81,8 @@ void write_report(JsonWriter& json, const workspace::Paths& paths, const workspa
 
 Result<workspace::CommitReport> commit_one(Context& context, const workspace::Paths& paths) {
   Progress progress(context, shown(paths) + ": recording");
-  return workspace::commit(paths, commit_request(context, paths, progress));
+  PEEL_TRY(const workspace::CommitRequest request, commit_request(context, paths, progress), "");
+  return workspace::commit(paths, request);
 }
 
 }  // namespace
@@ -117,9 +123,8 @@ Result<int> run_commit(Context& context) {
 Result<int> run_snapshot(Context& context) {
   PEEL_TRY(const workspace::Paths paths, paths_of(context), "");
   Progress progress(context, shown(paths) + ": recording");
-  PEEL_TRY(const workspace::SnapshotReport report,
-           workspace::snapshot(paths, context.arguments.operand_or(1, ""), commit_request(context, paths, progress)),
-           "");
+  PEEL_TRY(const workspace::CommitRequest request, commit_request(context, paths, progress), "");
+  PEEL_TRY(const workspace::SnapshotReport report, workspace::snapshot(paths, context.arguments.operand_or(1, ""), request), "");
   progress.clear();
   warn_about(context, paths, report);
   context.report(shown(paths) + ": " + revision_name(report.result.revision) + " tagged " + shown(report.tag));

@@ -21,7 +21,8 @@ constexpr JsonKey file_keys[] = {
 
 // --- commit -------------------------------------------------------------------------------------
 constexpr Operand commit_operands[] = {{"FILE", "working files, or their .onion", true, true, Completes::file}};
-constexpr Option commit_options[] = {message, author, read_all, no_hdf5};
+constexpr Option codec_option{"codec", 0, "NAME", "store new chunks with this codec where it fits, instead of the best: raw, const, lz4, zstd, shuf+zstd, shuf+lz4, dbp, delta+shuf+zstd or planes"};
+constexpr Option commit_options[] = {message, author, codec_option, read_all, no_hdf5};
 constexpr JsonKey commit_json[] = {
     {"files", "array", "one object for each FILE that was recorded, in order"},
     {"files[].file", "string", "the working file"},
@@ -116,7 +117,7 @@ constexpr JsonKey show_json[] = {
     {"storage", "object?", "with --storage"},
     {"storage.onion_bytes", "integer?", "bytes of the whole history"},
     {"storage.codecs", "array?", "how this revision's chunks are stored"},
-    {"storage.codecs[].codec", "string?", "raw, const, lz4, zstd, shuf+zstd or shuf+lz4"},
+    {"storage.codecs[].codec", "string?", "raw, const, lz4, zstd, shuf+zstd, shuf+lz4, dbp, delta+shuf+zstd or planes"},
     {"storage.codecs[].chunks", "integer?", "chunks stored so"},
     {"storage.codecs[].plain_bytes", "integer?", "their bytes as read"},
     {"storage.codecs[].stored_bytes", "integer?", "their bytes as stored"},

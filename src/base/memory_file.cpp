@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "base/copy.h"
 #include "base/file.h"
 
 namespace peel {
@@ -100,7 +101,7 @@ class MemoryFile final : public File {
     if (offset >= data.size()) return std::size_t{0};
     const std::size_t n = std::min<std::size_t>(out.size(), data.size() - offset);
     std::byte* to = out.data();
-    data.each_piece(offset, n, [&](const std::byte* piece, std::size_t length) { to = std::copy_n(piece, length, to); });
+    data.each_piece(offset, n, [&](const std::byte* piece, std::size_t length) { to = copy_bytes(Bytes(piece, length), to); });
     return n;
   }
   Status write_at(std::uint64_t offset, Bytes bytes) override {
@@ -108,7 +109,7 @@ class MemoryFile final : public File {
     if (offset + bytes.size() > data.size()) data.resize(offset + bytes.size());
     const std::byte* from = bytes.data();
     data.each_piece(offset, bytes.size(), [&](std::byte* piece, std::size_t length) {
-      std::copy_n(from, length, piece);
+      copy_bytes(Bytes(from, length), piece);
       from += length;
     });
     return {};

@@ -133,10 +133,23 @@ void choose_thorough(Bytes plain, Look look, Choice& choice) {
     for (const std::uint8_t width : {4, 8}) choice.consider(Codec::shuffle_zstd, width, plain.size() / 64 + 1);
 }
 
+// With the codec the caller wants; nothing when it does not fit these bytes or stores them larger.
+std::optional<Encoded> encode_wanted(Bytes plain, const EncodeHint& hint, Buffer& out) {
+  const std::size_t base = out.size();
+  std::uint8_t width = hint.element_width != 0 ? hint.element_width : estimate(plain).element_width;
+  if (width <= 1 && codec_has_width(*hint.codec)) width = 4;
+  const auto encoded = encode_as(*hint.codec, width, hint.effort, plain, out);
+  if (encoded && (encoded->size < plain.size() || *hint.codec == Codec::raw)) return *encoded;
+  out.resize(base);
+  return std::nullopt;
+}
+
 }  // namespace
 
 Encoded encode(Bytes plain, EncodeHint hint, Buffer& out) {
   if (plain.empty() || plain.size() > chunk_size_max) return append(Codec::raw, 1, plain, out);
+  if (hint.codec)
+    if (const auto wanted = encode_wanted(plain, hint, out)) return *wanted;
   if (const std::uint8_t width = constant_width(plain)) return append(Codec::constant, width, plain.first(width), out);
 
   Choice choice(plain, hint.effort);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "base/copy.h"
 #include "codec/compressors.h"
 #include "codec/dbp.h"
 #include "codec/differences.h"
@@ -59,14 +60,7 @@ std::size_t compress_into(Codec codec, std::uint8_t width, Effort effort, Bytes 
 }
 
 Encoded append(Codec codec, std::uint8_t width, Bytes stored, Buffer& out) {
-  // In pieces: above 2 KiB, memmove uses an instruction that is 20 times slower on some processors where source and
-  // destination lie nearly alike in their memory pages (AMD Zen 3 and 4, glibc bug 30995), as large blocks often do.
-  constexpr std::size_t piece_max = 2000;
-  if (out.capacity() - out.size() < stored.size()) out.reserve(std::max(2 * out.capacity(), out.size() + stored.size()));
-  for (Bytes rest = stored; !rest.empty(); rest = rest.subspan(std::min(rest.size(), piece_max))) {
-    const Bytes piece = rest.first(std::min(rest.size(), piece_max));
-    out.insert(out.end(), piece.begin(), piece.end());
-  }
+  append_bytes(stored, out);
   return {codec, codec_has_width(codec) ? width : std::uint8_t{1}, stored.size()};
 }
 
@@ -135,7 +129,7 @@ Status decode(Codec codec, std::uint8_t width, Bytes stored, MutableBytes plain)
   switch (codec) {
     case Codec::raw:
       if (stored.size() != plain.size()) return fail(ErrorKind::corrupt, "raw: stored size differs from the plain size");
-      if (!plain.empty()) std::memcpy(plain.data(), stored.data(), plain.size());
+      copy_bytes(stored, plain.data());
       return {};
     case Codec::constant: return constant_decode(width, stored, plain);
     case Codec::lz4: return lz4_from(stored, plain);

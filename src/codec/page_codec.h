@@ -10,6 +10,8 @@
 // Source     docs/FORMAT.md, Codecs
 #pragma once
 
+#include <optional>
+
 #include "peel/error.h"
 #include "peel/types.h"
 
@@ -36,6 +38,7 @@ enum class Effort : std::uint8_t { fast, balanced, thorough };
 struct EncodeHint {
   std::uint8_t element_width = 0;  // 1, 2, 4 or 8 where the caller knows; 0: guess
   Effort effort = Effort::fast;
+  std::optional<Codec> codec;      // wanted by the caller: taken where it can express the bytes and saves anything
 };
 
 struct Encoded {

@@ -1,8 +1,9 @@
 // Recording a revision: the frame every commit shares, and commits of described writes.
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
+#include <charconv>
 
+#include "base/copy.h"
 #include "onion/impl.h"
 
 namespace peel {
@@ -12,7 +13,8 @@ using namespace onion;
 namespace {
 
 constexpr std::size_t pages_per_batch = 64;
-constexpr char chunk_size_setting[] = "chunk-size";
+constexpr char cut_setting[] = "cut";              // "vector AVERAGE"
+constexpr char gear_setting[] = "chunk-size";      // AVERAGE, of histories begun with the gear chunker
 
 }  // namespace
 
@@ -21,13 +23,22 @@ unsigned Onion::Impl::wanted_page_log2(std::uint64_t size, unsigned at_least) co
   return std::max(at_least, page_log2_for(size));
 }
 
-std::uint32_t Onion::Impl::chunk_average(const Tree& tree) const {
+Onion::Impl::CutRule Onion::Impl::cut_rule(const Tree& tree) const {
   constexpr std::uint32_t least = 4096, most = 1u << 20;
-  if (const auto* fixed = find_ref(RefKind::setting, chunk_size_setting)) {
-    const auto value = static_cast<std::uint32_t>(std::strtoul(fixed->ref.value.c_str(), nullptr, 10));
-    if (value >= least && value <= most && std::has_single_bit(value)) return value;
+  constexpr std::string_view vector_word = "vector ";
+  CutRule rule{false, static_cast<std::uint32_t>(2 * tree.page_size())};
+  const auto take = [&](std::string_view text) {
+    std::uint32_t value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    if (value >= least && value <= most && std::has_single_bit(value)) rule.average = value;
+  };
+  if (const auto* cut = find_ref(RefKind::setting, cut_setting); cut && cut->ref.value.starts_with(vector_word)) {
+    take(std::string_view(cut->ref.value).substr(vector_word.size()));
+  } else if (const auto* gear = find_ref(RefKind::setting, gear_setting)) {
+    rule.gear = true;
+    take(gear->ref.value);
   }
-  return static_cast<std::uint32_t>(2 * tree.page_size());
+  return rule;
 }
 
 // A snapshot of what is recorded already needs no revision, only its name.
@@ -129,14 +140,14 @@ Result<CommitResult> Onion::Impl::commit(const CommitOptions& options, std::uint
     ref.who = written.meta.author;
     ref.reason = written.meta.labels & label_merge ? "merge" : written.meta.labels & label_rollback ? "rollback" : "commit";
     PEEL_CHECK(append_ref(writer, std::move(ref), outcome), "");
-    if (!find_ref(RefKind::setting, chunk_size_setting)) {
-      RefChange size;
-      size.kind = RefKind::setting;
-      size.name = chunk_size_setting;
-      size.value = std::to_string(chunk_average(built->tree));
-      size.reason = "first commit";
-      PEEL_TRY(auto size_record, ref_record(size, {}), "");
-      PEEL_CHECK(append_ref(writer, std::move(size_record), outcome), "");
+    if (!find_ref(RefKind::setting, cut_setting) && !find_ref(RefKind::setting, gear_setting)) {
+      RefChange cut;
+      cut.kind = RefKind::setting;
+      cut.name = cut_setting;
+      cut.value = "vector " + std::to_string(cut_rule(built->tree).average);
+      cut.reason = "first commit";
+      PEEL_TRY(auto cut_record, ref_record(cut, {}), "");
+      PEEL_CHECK(append_ref(writer, std::move(cut_record), outcome), "");
     }
     if (!options.tag) return {};
     RefChange tag;
@@ -166,7 +177,7 @@ class WriteApplier {
                const CommitOptions& options)
       : m_(m), writer_(writer), parent_(parent), writes_(writes), new_size_(new_size), options_(options),
         page_size_(static_cast<std::size_t>(parent.page_size())), editor_(*m.store, writer, parent, new_size),
-        cursor_(*m.store, parent) {}
+        cursor_(*m.store, parent), hint_(encode_hint(options)) {}
 
   Result<TreeEditor::Finished> run(std::uint64_t& bytes_changed) {
     plan();
@@ -232,7 +243,7 @@ class WriteApplier {
       if (touches_[at].write == none) continue;
       const Write& w = writes_[touches_[at].write];
       const std::uint64_t from = std::max(begin, w.offset), to = std::min(begin + page_size_, w.offset + w.data.size());
-      std::copy_n(w.data.begin() + static_cast<std::ptrdiff_t>(from - w.offset), to - from, out.begin() + static_cast<std::ptrdiff_t>(from - begin));
+      copy_bytes(w.data.subspan(static_cast<std::size_t>(from - w.offset), static_cast<std::size_t>(to - from)), out.data() + (from - begin));
     }
     if (new_size_ < begin + page_size_) std::fill(out.begin() + static_cast<std::ptrdiff_t>(new_size_ - begin), out.end(), std::byte{0});
     return at;
@@ -242,7 +253,7 @@ class WriteApplier {
     if (digest == codec::zero_subtree(parent_.page_height())) return editor_.set_page(page, digest, {});
     const auto length = static_cast<std::uint32_t>(std::min<std::uint64_t>(page_size_, new_size_ - page * page_size_));
     const ChunkName name{length == page_size_ ? codec::chunk_digest_of_root(length, digest) : codec::chunk_digest(bytes.first(length)), length};
-    PEEL_TRY(const auto place, m_.store_chunk(writer_, name, bytes.first(length), options_.element_width), "");
+    PEEL_TRY(const auto place, m_.store_chunk(writer_, name, bytes.first(length), hint_), "");
     const Slice slice{place.offset, place.record_size, 0, length, 0};
     return editor_.set_page(page, digest, std::span(&slice, 1));
   }
@@ -257,6 +268,7 @@ class WriteApplier {
   TreeEditor editor_;
   LeafCursor cursor_;
   ChunkMemory memory_;
+  const codec::EncodeHint hint_;
   std::vector<Touch> touches_;
   Buffer batch_;
 };

@@ -15,7 +15,8 @@
 
 #include "base/cancel.h"
 #include "base/pool.h"
-#include "codec/chunker.h"
+#include "codec/page_codec.h"
+#include "codec/vector_chunker.h"
 #include "onion/chunk_index.h"
 #include "onion/log.h"
 #include "onion/revision_table.h"
@@ -113,14 +114,18 @@ struct Onion::Impl {
     std::uint32_t record_size = 0;
   };
   std::optional<Place> find_place(const ChunkName& name, const onion::GroupWriter* writer) const;
-  Result<Place> append_chunk(onion::GroupWriter& writer, const ChunkName& name, Bytes plain, std::uint8_t element_width);
+  Result<Place> append_chunk(onion::GroupWriter& writer, const ChunkName& name, Bytes plain, const codec::EncodeHint& hint);
   Result<Place> append_stored(onion::GroupWriter& writer, const ChunkName& name, std::uint8_t codec, std::uint8_t width, Bytes stored);
-  Result<Place> store_chunk(onion::GroupWriter& writer, const ChunkName& name, Bytes plain, std::uint8_t element_width);
+  Result<Place> store_chunk(onion::GroupWriter& writer, const ChunkName& name, Bytes plain, const codec::EncodeHint& hint);
 
   // --- committing (commit.cpp)
-  // Average size of content-defined chunks: fixed by the first scan of an onion (setting "chunk-size"), because moved
+  // How bytes that moved are cut, and into which average size: fixed by the first commit of an onion, because moved
   // bytes are only found again when they are cut alike, also after the pages have grown.
-  std::uint32_t chunk_average(const onion::Tree& tree) const;
+  struct CutRule {
+    bool gear;  // codec/chunker.h, else codec/vector_chunker.h
+    std::uint32_t average;
+  };
+  CutRule cut_rule(const onion::Tree& tree) const;
   using BuildTree = std::function<Result<onion::TreeEditor::Finished>(onion::GroupWriter&, const onion::Tree& parent)>;
   Status tag_only(const std::string& name, const RevisionId& target, const std::string& note);
   Result<CommitResult> commit(const CommitOptions& options, std::uint64_t new_size, const BuildTree& build);
@@ -139,6 +144,10 @@ struct Onion::Impl {
 
   Pool& pool() const;
 };
+
+inline codec::EncodeHint encode_hint(const CommitOptions& o) {
+  return {o.element_width, codec::Effort::fast, o.codec ? std::optional(static_cast<codec::Codec>(*o.codec)) : std::nullopt};
+}
 
 // Tree of a commit record.
 inline onion::Tree tree_of(const onion::CommitRecord& c) { return {c.root, c.size, c.page_log2}; }

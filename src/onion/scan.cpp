@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <future>
 
+#include "base/copy.h"
 #include "codec/page_codec.h"
 #include "onion/impl.h"
 
@@ -31,7 +32,9 @@ class Scan {
   Scan(Onion::Impl& m, GroupWriter& writer, const Tree& parent, const Source& source, std::uint64_t size, const CommitOptions& options)
       : m_(m), writer_(writer), parent_(parent), source_(source), size_(size), options_(options),
         page_size_(static_cast<std::size_t>(parent.page_size())), editor_(*m.store, writer, parent, size), cursor_(*m.store, parent),
-        chunker_(codec::ChunkerSizes::around(m.chunk_average(parent)), m.super.lineage) {}
+        hint_(encode_hint(options)), sizes_(codec::ChunkerSizes::around(m.cut_rule(parent).average)), vector_(sizes_, m.super.lineage) {
+    if (m.cut_rule(parent).gear) gear_.emplace(sizes_, m.super.lineage);
+  }
 
   Result<TreeEditor::Finished> run(std::uint64_t& bytes_changed) {
     m_.index.load(*m_.store);
@@ -143,9 +146,9 @@ class Scan {
       }
       if (run_.digests.empty() && run_.slices.empty()) run_.begin(page);
       const auto bytes = Bytes(window.bytes).subspan(i * page_size_);
-      run_.bytes.insert(run_.bytes.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(std::min(page_size_, bytes.size())));
+      append_bytes(bytes.first(std::min(page_size_, bytes.size())), run_.bytes);
       run_.digests.push_back(window.digests[i]);
-      if (run_.bytes.size() >= batch_size + chunker_.sizes().size_max) PEEL_CHECK(cut(false), "");
+      if (run_.bytes.size() >= batch_size + sizes_.size_max) PEEL_CHECK(cut(false), "");
     }
     return {};
   }
@@ -179,7 +182,7 @@ class Scan {
       const Bytes bytes = Bytes(run_.bytes).subspan(i * page_size_, std::min(page_size_, run_.bytes.size() - i * page_size_));
       const auto length = static_cast<std::uint32_t>(bytes.size());
       const ChunkName name{length == page_size_ ? codec::chunk_digest_of_root(length, run_.digests[i]) : codec::chunk_digest(bytes), length};
-      PEEL_TRY(const auto place, m_.store_chunk(writer_, name, bytes, options_.element_width), "");
+      PEEL_TRY(const auto place, m_.store_chunk(writer_, name, bytes, hint_), "");
       const Slice slice{place.offset, place.record_size, 0, length, 0};
       PEEL_CHECK(editor_.set_page(run_.next_page + i, run_.digests[i], std::span(&slice, 1)), "");
     }
@@ -199,8 +202,9 @@ class Scan {
     run_.cut_before = true;
     pieces_.clear();
     std::size_t at = 0;
-    while (at < run_.bytes.size() && (at_end || run_.bytes.size() - at >= chunker_.sizes().size_max)) {
-      const std::size_t n = chunker_.next_cut(Bytes(run_.bytes).subspan(at), at_end);
+    while (at < run_.bytes.size() && (at_end || run_.bytes.size() - at >= sizes_.size_max)) {
+      const Bytes left = Bytes(run_.bytes).subspan(at);
+      const std::size_t n = gear_ ? gear_->next_cut(left, at_end) : vector_.next_cut(left, at_end);
       pieces_.push_back({at, n, {}, {}, {}, 0});
       at += n;
     }
@@ -224,7 +228,7 @@ class Scan {
         p.place = m_.find_place(p.name, &writer_);
         if (p.place) continue;
         p.encoded_at = out.size();
-        p.encoded = codec::encode(plain, {options_.element_width, codec::Effort::fast}, out);
+        p.encoded = codec::encode(plain, hint_, out);
       }
     });
   }
@@ -286,7 +290,10 @@ class Scan {
   const std::size_t page_size_;
   TreeEditor editor_;
   LeafCursor cursor_;
-  codec::Chunker chunker_;
+  const codec::EncodeHint hint_;
+  const codec::ChunkerSizes sizes_;
+  const codec::VectorChunker vector_;
+  std::optional<codec::Chunker> gear_;  // of older histories
   std::uint64_t next_ = 0;       // where the next window begins
   Source::Extent extent_{0, 0};  // data the source told of
   Run run_;

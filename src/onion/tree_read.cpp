@@ -2,6 +2,7 @@
 // no whole page, and a leaf in which something is wrong, goes chunk by chunk: that is slower and names the damage.
 #include <algorithm>
 
+#include "base/copy.h"
 #include "codec/page_codec.h"
 #include "onion/tree.h"
 
@@ -84,7 +85,7 @@ class PageReader {
     }
     const std::uint64_t skip = std::uint64_t{slice.chunk_offset} + (from - slice.start);
     if (skip + target.size() > memory_.plain.size()) return false;
-    std::copy_n(memory_.plain.begin() + static_cast<std::ptrdiff_t>(skip), target.size(), target.begin());
+    copy_bytes(Bytes(memory_.plain).subspan(static_cast<std::size_t>(skip), target.size()), target.data());
     return true;
   }
 

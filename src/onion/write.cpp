@@ -4,6 +4,7 @@
 
 #include "onion/impl.h"
 
+#include "base/copy.h"
 #include "codec/page_codec.h"
 
 namespace peel {
@@ -273,12 +274,12 @@ std::optional<Onion::Impl::Place> Onion::Impl::find_place(const ChunkName& name,
 }
 
 Result<Onion::Impl::Place> Onion::Impl::append_chunk(GroupWriter& writer, const ChunkName& name, Bytes plain,
-                                                     std::uint8_t element_width) {
+                                                     const codec::EncodeHint& hint) {
   const auto offset = writer.begin(RecordType::chunk);
   Buffer& buffer = writer.payload();
   const std::size_t at = buffer.size();
   buffer.resize(at + chunk_header_size);
-  const auto encoded = codec::encode(plain, {element_width, codec::Effort::fast}, buffer);
+  const auto encoded = codec::encode(plain, hint, buffer);
   encode(ChunkHeader{name, static_cast<std::uint8_t>(encoded.codec), encoded.width}, buffer.data() + at);
   const auto length = static_cast<std::uint32_t>(record_size(chunk_header_size + encoded.size));
   PEEL_CHECK(writer.end(), path);
@@ -293,7 +294,7 @@ Result<Onion::Impl::Place> Onion::Impl::append_stored(GroupWriter& writer, const
   const std::size_t at = buffer.size();
   buffer.resize(at + chunk_header_size);
   encode(ChunkHeader{name, codec, width}, buffer.data() + at);
-  buffer.insert(buffer.end(), stored.begin(), stored.end());
+  append_bytes(stored, buffer);
   const auto length = static_cast<std::uint32_t>(record_size(chunk_header_size + stored.size()));
   PEEL_CHECK(writer.end(), path);
   index.add(ChunkIndex::key_of(name.digest), offset);
@@ -301,9 +302,9 @@ Result<Onion::Impl::Place> Onion::Impl::append_stored(GroupWriter& writer, const
 }
 
 Result<Onion::Impl::Place> Onion::Impl::store_chunk(GroupWriter& writer, const ChunkName& name, Bytes plain,
-                                                    std::uint8_t element_width) {
+                                                    const codec::EncodeHint& hint) {
   if (const auto place = find_place(name, &writer)) return *place;
-  return append_chunk(writer, name, plain, element_width);
+  return append_chunk(writer, name, plain, hint);
 }
 
 Status Onion::update_refs(std::span<const RefChange> changes) {

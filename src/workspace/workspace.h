@@ -93,6 +93,7 @@ struct CommitRequest {
   bool even_if_same = false;
   std::uint32_t labels = 0;                 // besides torn and unhealthy
   std::uint8_t element_width = 0;
+  std::optional<std::uint8_t> codec;        // codec/page_codec.h; absent: chosen for each chunk
   unsigned attempts_max = 3;                // when the file moves while it is read; then labelled torn
   // Says what is wrong with the file, or nothing. Whatever it says, the commit happens: the revision
   // is labelled unhealthy and the note ends in a line "[unhealthy: ...]".

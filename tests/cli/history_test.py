@@ -60,6 +60,16 @@ class Record(PeelCase):
             self.assertIn("a  ", out)
             self.assertIn("c  ", out)
 
+    def test_commit_with_a_codec(self):
+        self.write("f", b"".join((i // 8).to_bytes(4, "little") for i in range(20_000)))
+        self.peel("commit", "f", "--codec", "nosuch", expect=2)
+        for i, codec in enumerate(["lz4", "shuf+zstd", "dbp", "delta+shuf+zstd", "planes", "raw"]):
+            self.write("f%d" % i, (self.work / "f").read_bytes())
+            self.peel("commit", "f%d" % i, "--codec", codec)
+            rows = self.json("show", "f%d" % i, "--storage")["storage"]["codecs"]
+            self.assertEqual([r["codec"] for r in rows], [codec])
+            self.peel("verify", "f%d" % i, "--deep")
+
     def test_long_lists(self):
         self.write("f", b"x")
         for i in range(24):  # beyond what log looks into

@@ -247,19 +247,18 @@ Status marked(Story& s, Facts& facts) {
   return s.refs({change(RefKind::tag, "saved", s.id(4))});
 }
 
-// Chunks exactly in the wanted codec, brought in as if by a peer; pieces that begin inside a chunk.
-Status codecs(Story& s) {
-  using codec::Codec;
-  struct Wanted { Codec codec; std::uint8_t width; Buffer plain; };
-  Buffer eights(4'099);
-  for (std::size_t i = 0; i < eights.size(); ++i) eights[i] = static_cast<std::byte>(i % 8 * 31 + 1);
-  const Wanted wanted[] = {{Codec::raw, 1, noise(31, 1'000)}, {Codec::constant, 8, eights}, {Codec::lz4, 1, words(32, 5'000)},
-                           {Codec::zstd, 1, words(33, 5'001)}, {Codec::shuffle_zstd, 8, ramp(34, 5'003)},
-                           {Codec::shuffle_lz4, 4, ramp(35, 4'097)}, {Codec::constant, 1, Buffer(70'000, std::byte{7})}};
+struct WantedChunk {
+  codec::Codec codec;
+  std::uint8_t width;
+  Buffer plain;
+};
+
+// Chunks exactly in the wanted codecs, brought in as if by a peer; then a revision with a piece from inside the fourth.
+Status one_of_each(Story& s, std::span<const WantedChunk> wanted, std::size_t at, std::uint32_t inside, std::size_t length) {
   PEEL_TRY(auto importer, Importer::begin(s.onion(), {.staging_key = "golden"}), "");
   Buffer content;
   std::vector<Piece> pieces;
-  for (const Wanted& w : wanted) {
+  for (const WantedChunk& w : wanted) {
     StoredChunk chunk;
     chunk.name = {codec::chunk_digest(w.plain), static_cast<std::uint32_t>(w.plain.size())};
     PEEL_TRY(const auto encoded, codec::encode_as(w.codec, w.width, codec::Effort::fast, w.plain, chunk.stored), "");
@@ -285,10 +284,28 @@ Status codecs(Story& s) {
     return importer.add_revision(std::move(layer));
   };
   PEEL_CHECK(add(pieces, content, "one of each"), "");
-  const std::size_t at = 2'000, inside = 1'111, length = 3'333;  // the middle of the zstd chunk again, over the start
-  std::copy_n(wanted[3].plain.begin() + inside, length, content.begin() + at);
+  std::copy_n(wanted[3].plain.begin() + inside, length, content.begin() + static_cast<std::ptrdiff_t>(at));
   PEEL_CHECK(add({{at, length, pieces[3].chunk, inside, 0}}, content, "a piece of a chunk"), "");
   return importer.finish(std::vector{change(RefKind::branch, "main", parents[0])});
+}
+
+Status codecs(Story& s) {
+  using codec::Codec;
+  Buffer eights(4'099);
+  for (std::size_t i = 0; i < eights.size(); ++i) eights[i] = static_cast<std::byte>(i % 8 * 31 + 1);
+  const WantedChunk wanted[] = {{Codec::raw, 1, noise(31, 1'000)}, {Codec::constant, 8, eights}, {Codec::lz4, 1, words(32, 5'000)},
+                                {Codec::zstd, 1, words(33, 5'001)}, {Codec::shuffle_zstd, 8, ramp(34, 5'003)},
+                                {Codec::shuffle_lz4, 4, ramp(35, 4'097)}, {Codec::constant, 1, Buffer(70'000, std::byte{7})}};
+  return one_of_each(s, wanted, 2'000, 1'111, 3'333);
+}
+
+// The codecs for numbers, in chunks of their own and with odd tails.
+Status numeric_codecs(Story& s) {
+  using codec::Codec;
+  const WantedChunk wanted[] = {{Codec::dbp, 4, ramp(60, 5'003)}, {Codec::dbp, 8, ramp(61, 4'096)}, {Codec::dbp, 2, ramp(62, 3'001)},
+                           {Codec::dbp, 1, ramp(63, 2'000)}, {Codec::delta_zstd, 4, ramp(64, 5'001)},
+                           {Codec::delta_zstd, 8, ramp(65, 4'097)}, {Codec::planes, 4, ramp(66, 8'195)}, {Codec::planes, 2, words(67, 6'001)}};
+  return one_of_each(s, wanted, 2'500, 777, 1'111);
 }
 
 // More groups than one checkpoint spans, an explicit checkpoint, and groups after it.
@@ -400,6 +417,7 @@ Result<Facts> describe(const Onion& onion) {
                                   {"author", r.meta.author}, {"host", r.meta.host}, {"note", r.meta.note}});
   }
   for (const auto& ref : onion.refs())
+    if (ref.kind != RefKind::setting || (ref.name != "cut" && ref.name != "chunk-size"))  // how to cut is the writer's choice, no fact
     facts["refs"].push_back({{"kind", static_cast<unsigned>(ref.kind)}, {"name", ref.name},
                              {"target", ref.target.is_zero() ? "" : to_hex(ref.target.bytes)}, {"value", ref.value}});
   return facts;
@@ -411,7 +429,7 @@ Result<Facts> make_golden_files(const std::string& directory) {
   const Plan plans[] = {{"empty.onion", 0, nothing_recorded}, {"edits-4k.onion", 4096, edits}, {"pages-64k.onion", 65536, large_pages},
                         {"sparse.onion", 0, sparse}, {"moved-bytes.onion", 0, moved_bytes}, {"branches.onion", 0, branches},
                         {"collected.onion", 4096, collected}, {"marked.onion", 4096, [&](Story& s) { return marked(s, marks); }},
-                        {"codecs.onion", 4096, codecs}, {"many-groups.onion", 4096, many_groups}, {"torn.onion", 4096, torn},
+                        {"codecs.onion", 4096, codecs}, {"numeric-codecs.onion", 4096, numeric_codecs}, {"many-groups.onion", 4096, many_groups}, {"torn.onion", 4096, torn},
                         {"recovered.onion", 4096, recovered}, {"fallback.onion", 4096, fallback}, {"extended.onion", 4096, extended},
                         {"refused.onion", 4096, refused}};
   Facts all = Facts::object();

@@ -98,7 +98,7 @@ TEST(Golden, TogetherTheyUseEveryCodecAndPageSizeOfNote) {
       for (const auto& r : storage->rows) r.codec == "hole" ? void(++holes) : void(codecs.insert(r.codec));
     }
   });
-  EXPECT_EQ(codecs, (std::set<std::string>{"raw", "const", "lz4", "zstd", "shuf+zstd", "shuf+lz4"}));
+  EXPECT_EQ(codecs, (std::set<std::string>{"raw", "const", "lz4", "zstd", "shuf+zstd", "shuf+lz4", "dbp", "delta+shuf+zstd", "planes"}));
   EXPECT_GT(holes, 0u);
 }
 
