@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <ctime>
+#include <limits>
 
 #include "base/hex.h"
 #include "onion/impl.h"
@@ -28,7 +29,8 @@ std::optional<std::int64_t> parse_time_ns(const std::string& text) {
     tm.tm_isdst = -1;
     const char* end = ::strptime(text.c_str(), format, &tm);
     if (!end || *end != '\0') continue;
-    return static_cast<std::int64_t>(std::mktime(&tm)) * 1'000'000'000;
+    constexpr std::int64_t second = 1'000'000'000, last = std::numeric_limits<std::int64_t>::max() / second;
+    return std::clamp(static_cast<std::int64_t>(std::mktime(&tm)), -last, last) * second;
   }
   return std::nullopt;
 }
@@ -39,12 +41,20 @@ class Resolver {
 
   Result<std::uint64_t> resolve(std::string_view rev) const {
     // Suffixes ~K peel off from the right.
-    if (const auto tilde = rev.rfind('~'); tilde != std::string_view::npos) {
-      const auto steps = tilde + 1 == rev.size() ? std::optional<std::uint64_t>(1) : parse_number(rev.substr(tilde + 1));
-      if (!steps) return bad(rev, "after ~ comes a number");
-      PEEL_TRY(const auto from, resolve(rev.substr(0, tilde)), "");
-      return back(from, *steps, rev);
+    std::uint64_t steps = 0;
+    std::string_view base = rev;
+    for (auto tilde = base.rfind('~'); tilde != std::string_view::npos; tilde = base.rfind('~')) {
+      const auto more = tilde + 1 == base.size() ? std::optional<std::uint64_t>(1) : parse_number(base.substr(tilde + 1));
+      if (!more || *more > counter_max - steps) return bad(rev, "after ~ comes a number");
+      steps += *more;
+      base = base.substr(0, tilde);
     }
+    PEEL_TRY(const auto from, resolve_base(base), "");
+    return back(from, steps, rev);
+  }
+
+ private:
+  Result<std::uint64_t> resolve_base(std::string_view rev) const {
     if (const auto at = rev.find("@{"); at != std::string_view::npos && rev.back() == '}')
       return at_time(rev.substr(0, at), std::string(rev.substr(at + 2, rev.size() - at - 3)), rev);
     if (rev.empty() || rev == "HEAD") return head(m_.current_branch());
@@ -62,7 +72,6 @@ class Resolver {
     return fail(ErrorKind::not_found, m_.path + ": no branch, tag or revision called '" + escape_for_terminal(rev) + "' (peel log lists them)");
   }
 
- private:
   Error bad(std::string_view rev, const char* why) const {
     return fail(ErrorKind::usage, "'" + escape_for_terminal(rev) + "' is no revision: " + why);
   }
@@ -91,7 +100,7 @@ class Resolver {
   Result<std::uint64_t> at_time(std::string_view branch, const std::string& when, std::string_view rev) const {
     const auto time_ns = parse_time_ns(when);
     if (!time_ns) return bad(rev, "the time is written 2026-11-01T12:00");
-    PEEL_TRY(auto number, resolve(branch), "");
+    PEEL_TRY(auto number, resolve_base(branch), "");
     while (true) {
       PEEL_TRY(const auto i, m_.index_of_number(number), "");
       const auto& s = m_.table.summaries()[i];

@@ -217,6 +217,9 @@ TEST(Onion, ManyCommitsSurviveCheckpoints) {
   EXPECT_EQ(*other.resolve("=" + to_hex(other.revision(34)->id)), 34u);
   EXPECT_EQ(other.resolve("nope").error().kind(), ErrorKind::not_found);
   EXPECT_EQ(other.resolve("@9999").error().kind(), ErrorKind::not_found);
+  EXPECT_EQ(other.resolve("@10" + std::string(300'000, '~')).error().kind(), ErrorKind::not_found);
+  EXPECT_EQ(other.resolve("main@{99999-01-01}").error().kind(), ErrorKind::usage);
+  EXPECT_EQ(*other.resolve("main@{9999-01-01}"), 501u);
   EXPECT_TRUE(*other.is_ancestor(3, 400));
   EXPECT_FALSE(*other.is_ancestor(400, 3));
 }
