@@ -12,6 +12,7 @@ using namespace onion;
 
 Status Onion::Impl::load_history() const {
   std::lock_guard lock(history_mutex);
+  if (half_loaded) return fail(ErrorKind::io, path + ": could not be read again after an error; open it again");  // half of it would be a lie
   auto loaded = table.load(*store);
   return loaded || loaded.error().kind() != ErrorKind::corrupt ? std::move(loaded) : salvage_rows(loaded.error());
 }

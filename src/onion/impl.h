@@ -55,6 +55,7 @@ struct Onion::Impl {
   std::uint32_t next_epoch = 0;         // at least this for the next group
   bool name_synced = false;             // the file's name is on stable storage
   bool poisoned = false, reload_needed = false, locked = false;
+  bool half_loaded = false;              // the last load_state failed on the way
   Buffer spare;                         // the group buffer, kept between commits
   mutable std::array<std::pair<std::uint64_t, std::shared_ptr<const onion::CommitRecord>>, 16> recent_commits;
   mutable std::size_t recent_commit_next = 0;

@@ -53,7 +53,7 @@ Status Onion::Impl::met_damage(std::uint64_t begin, const std::string& what) con
 }
 
 Status Onion::Impl::load_state() {
-  reload_needed = true;  // until all of it is there
+  reload_needed = half_loaded = true;  // until all of it is there
   recent_commits = {};
   damage.clear();
   broken = false;
@@ -70,7 +70,7 @@ Status Onion::Impl::load_state() {
     PEEL_CHECK(load_checkpoint(), "");
   }
   PEEL_CHECK(catch_up(), "");
-  reload_needed = false;
+  reload_needed = half_loaded = false;
   return {};
 }
 
