@@ -118,7 +118,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const auto fs = make_memory_file_system();
   if (!fs->open(path, OpenMode::create_new).value()->write_at(0, image)) std::abort();
+  OpenOptions damaged_too;
+  damaged_too.file_system = fs.get();
+  damaged_too.damaged_too = true;
+  if (auto onion = Onion::open(path, damaged_too)) look(*onion);
   if (auto onion = Onion::open(path, {Access::read, fs.get(), false})) look(*onion);
+  damaged_too.access = Access::write;
+  if (auto onion = Onion::open(path, damaged_too); onion && (data[0] & 4)) {
+    VerifyOptions repair;
+    repair.repair_from = [&](const ChunkName&) -> Result<StoredChunk> { return fail(ErrorKind::not_found, "no copy"); };
+    (void)onion->verify(repair).ok();
+    look(*onion);
+  }
   if (auto onion = Onion::open(path, {Access::write, fs.get(), false})) {
     work(*onion);
     look(*onion);
