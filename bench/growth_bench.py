@@ -80,31 +80,37 @@ def main() -> int:
     for name, change, budget in cases:
         if arguments.filter not in name:
             continue
-        with tempfile.TemporaryDirectory(prefix="peel-bench-") as folder:
-            path = os.path.join(folder, "data.h5")
-            write_file(path, data)
-            peel("commit", path, "-q", "-m", "first")
-            before = os.path.getsize(path + ".onion")
-            shutil.copyfile(path, path + ".1")
-            change(path)
-            peel("commit", path, "-q", "-m", name)
-            grown = os.path.getsize(path + ".onion") - before
-            for revision, original in (("@1", path + ".1"), ("@2", path)):
-                peel("export", path, revision, "-o", path + ".out", "-q")
-                if open(path + ".out", "rb").read() != open(original, "rb").read():
-                    print(f"bench: {name}: {revision} is not what was committed", file=sys.stderr)
-                    return 4
-                os.unlink(path + ".out")
-            size = os.path.getsize(path + ".1")
-            share = 100 * grown / size
-            rows.append({"row": name, "unit": "bytes", "ours": grown, "other": size, "ratio": round(share / 100, 4),
-                         "budget": f"<= {budget} %", "within": share <= budget, "note": f"{share:.2f} % of the file"})
+        # Where bytes that moved are cut depends on a key drawn for each history: several, and the median of them.
+        grown = []
+        for _ in range(1 if arguments.check else 11):
+            with tempfile.TemporaryDirectory(prefix="peel-bench-") as folder:
+                path = os.path.join(folder, "data.h5")
+                write_file(path, data)
+                peel("commit", path, "-q", "-m", "first")
+                before = os.path.getsize(path + ".onion")
+                shutil.copyfile(path, path + ".1")
+                change(path)
+                peel("commit", path, "-q", "-m", name)
+                grown.append(os.path.getsize(path + ".onion") - before)
+                size = os.path.getsize(path + ".1")
+                for revision, original in (("@1", path + ".1"), ("@2", path)):
+                    peel("export", path, revision, "-o", path + ".out", "-q")
+                    if open(path + ".out", "rb").read() != open(original, "rb").read():
+                        print(f"bench: {name}: {revision} is not what was committed", file=sys.stderr)
+                        return 4
+                    os.unlink(path + ".out")
+        grown.sort()
+        middle, shares = grown[len(grown) // 2], [100 * g / size for g in grown]
+        share = 100 * middle / size
+        rows.append({"row": name, "unit": "bytes", "ours": middle, "other": size, "ratio": round(share / 100, 4),
+                     "budget": f"<= {budget} %", "within": share <= budget,
+                     "note": f"{share:.2f} % of the file; of {len(grown)} histories {shares[0]:.2f} to {shares[-1]:.2f} %"})
     if arguments.check:
         print(f"growth: checked, {len(rows)} rows")
         return 0
-    print("## growth\n" + __doc__.split("\n")[0] + "\n\n| change | onion grew by | file | share | budget |\n|---|---|---|---|---|")
+    print("## growth\n" + __doc__.split("\n")[0] + "\n\n| change | onion grew by | file | share | budget | |\n|---|---|---|---|---|---|")
     for r in rows:
-        print(f"| {r['row']} | {r['ours']} | {r['other']} | {100 * r['ratio']:.2f} % | {r['budget']}{'' if r['within'] else ' **not reached**'} |")
+        print(f"| {r['row']} | {r['ours']} | {r['other']} | {100 * r['ratio']:.2f} % | {r['budget']}{'' if r['within'] else ' **not reached**'} | {r['note']} |")
     if arguments.json:
         with open(arguments.json, "w") as f:
             json.dump({"table": "growth", "question": __doc__.split("\n")[0], "rows": rows}, f)
