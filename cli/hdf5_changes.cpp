@@ -132,6 +132,16 @@ Result<std::optional<Hdf5Outcome>> changes_of(const Context& context, const Onio
   return std::optional(std::move(outcome));
 }
 
+Result<std::optional<Hdf5Outcome>> changes_if_readable(const Context& context, const Onion& onion, const RevisionInfo& revision,
+                                                       Hdf5Request request) {
+  auto changes = changes_of(context, onion, revision, std::move(request));
+  if (changes || changes.error().kind() != ErrorKind::corrupt) return changes;
+  Hdf5Outcome outcome;
+  outcome.state = Hdf5Outcome::State::failed;
+  outcome.why = changes.error().message();
+  return std::optional(std::move(outcome));
+}
+
 void print_changes(Output& out, const Hdf5Outcome& outcome, const char* indent) {
   if (outcome.state == Hdf5Outcome::State::failed)
     out.line(indent + ("HDF5 not compared: " + escape_for_terminal(outcome.why)));

@@ -46,6 +46,9 @@ Result<Hdf5Outcome> compare_hdf5(const Context& context, const Source& before, c
 // The changes a revision made to its first parent; nothing for a root, or when no byte changed.
 Result<std::optional<Hdf5Outcome>> changes_of(const Context& context, const Onion& onion, const RevisionInfo& revision,
                                               Hdf5Request request);
+// The same; where damage is in the way, that is the outcome: a list goes on past it.
+Result<std::optional<Hdf5Outcome>> changes_if_readable(const Context& context, const Onion& onion, const RevisionInfo& revision,
+                                              Hdf5Request request);
 void print_changes(Output& out, const Hdf5Outcome& outcome, const char* indent);
 
 // What is wrong with a file as HDF5, escaped; nothing when it is healthy, or no HDF5 file and not named like one.

@@ -157,7 +157,7 @@ Status log_dataset(const Context& context, const Onion& onion, Walk walk, std::u
     PEEL_TRY(auto revision, walk.next(), "");
     if (!revision) break;
     Hdf5Request request{.path = dataset, .changed = {}, .limits = hdf5::patient()};
-    PEEL_TRY(auto changes, changes_of(context, onion, *revision, std::move(request)), "");
+    PEEL_TRY(auto changes, changes_if_readable(context, onion, *revision, std::move(request)), "");
     if (!revision->first_parent) {
       PEEL_TRY(changes, added_in_root(context, onion, *revision, dataset), "");
     }
@@ -185,7 +185,7 @@ Status look_inside(const Context& context, const Onion& onion, std::vector<Entry
     Hdf5Request request;
     request.limits.time_max = left;
     request.limits.items_max = hdf5_items_max;
-    PEEL_TRY(entry.changes, changes_of(context, onion, entry.revision, std::move(request)), "");
+    PEEL_TRY(entry.changes, changes_if_readable(context, onion, entry.revision, std::move(request)), "");
   }
   return {};
 }

@@ -97,7 +97,7 @@ Result<int> run_show(Context& context) {
     PEEL_TRY(parts.b3sum, plain_blake3(context, reader, shown(named.paths) + ": hashing"), "");
   }
   if (!context.arguments.has("no-hdf5")) {
-    PEEL_TRY(parts.changes, changes_of(context, named.onion, revision, {}), shown(named.paths));
+    PEEL_TRY(parts.changes, changes_if_readable(context, named.onion, revision, {}), shown(named.paths));
   }
   const RefNames names(named.onion);
   if (!context.json) {
@@ -154,6 +154,7 @@ Result<int> run_reflog(Context& context) {
   }
   json.end_array().end_object();
   if (context.json) context.document(std::move(json));
+  PEEL_CHECK(complete(named), "");
   return 0;
 }
 

@@ -56,6 +56,7 @@ Result<int> list_branches(Context& context) {
   }
   json.end_array().end_object();
   if (context.json) context.document(std::move(json));
+  PEEL_CHECK(complete(named), "");
   return 0;
 }
 
@@ -82,6 +83,7 @@ Result<int> list_tags(Context& context) {
   }
   json.end_array().end_object();
   if (context.json) context.document(std::move(json));
+  PEEL_CHECK(complete(named), "");
   return 0;
 }
 

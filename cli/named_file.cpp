@@ -18,7 +18,7 @@ Result<NamedOnion> open_named(const Context& context, Access access) {
   PEEL_TRY(workspace::Paths paths, paths_of(context), "");
   context.messages.trace("open " + shown(paths.onion));
   const auto damaged = access == Access::read ? workspace::Damaged::readable : workspace::Damaged::refused;
-  PEEL_TRY(Onion onion, workspace::open_onion(paths, access, damaged), "");
+  PEEL_TRY(Onion onion, workspace::open_onion(paths, access, damaged, &context.cancel), "");
   warn_of_damage(context, paths, onion.damage());
   return NamedOnion{std::move(paths), std::move(onion)};
 }
@@ -30,7 +30,7 @@ void warn_of_damage(const Context& context, const workspace::Paths& paths, std::
 
 Status complete(const NamedOnion& named) {
   if (named.onion.is_complete()) return {};
-  return fail(ErrorKind::corrupt, shown(named.paths.onion) + " is damaged: revisions may be missing from this list");
+  return fail(ErrorKind::corrupt, shown(named.paths.onion) + " is damaged: something may be missing from this list");
 }
 
 std::string shown(const std::string& name) { return escape_for_terminal(name); }

@@ -193,7 +193,8 @@ void tell_pull(Context& context, const workspace::Paths& paths, const workspace:
   std::string text = file + ": now at @" + std::to_string(report.after);
   if (report.file_changed) text += ", working file rewritten";
   if (report.file_created) text += ", working file made";
-  if (report.file_left) text += "; the working file keeps its unsaved changes";
+  if (report.file_left)
+    text += report.file_is_older ? "; the working file keeps the content of another revision (peel status says which)" : "; the working file keeps its unsaved changes";
   context.report(text);
 }
 

@@ -133,7 +133,7 @@ Status Onion::Impl::apply(SeenGroup&& group) {
   bytes_since_checkpoint += group.end - group.begin;
   if (!group.complete)
     PEEL_CHECK(met_damage(group.begin, "damage between offsets " + std::to_string(group.lost.front().begin) + " and " +
-                                           std::to_string(group.lost.back().end) + ": a commit there cannot be read"), "");
+                                           std::to_string(group.lost.back().end) + ": a commit or a ref there cannot be read"), "");
   if (group.complete)
     for (const auto& lost : group.lost) note_damage(lost.begin, "damage at offset " + std::to_string(lost.begin) + ": " + lost.what);
   {

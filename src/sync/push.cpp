@@ -1,5 +1,6 @@
 // push: what to ask for, what to send, what it came to.
 #include <algorithm>
+#include <set>
 
 #include "base/hex.h"
 #include "sync/client.h"
@@ -186,12 +187,15 @@ Status record_heads(Connection& connection, Onion& onion, const std::string& rem
                     const PushResult& result) {
   auto heads = branch_heads(state.refs);
   std::vector<RefChange> changes;
+  std::set<std::string> deleted;
   for (const PushedRef& ref : result.refs) {
     if (ref.kind != RefKind::branch || ref.state == State::rejected) continue;
-    if (ref.state == State::deleted)
+    if (ref.state == State::deleted) {
       heads.erase(ref.name);
-    else
+      deleted.insert(ref.name);
+    } else {
       heads[ref.name] = ref.after;
+    }
     if (remote.empty()) continue;
     const auto seen = onion.ref(RefKind::remote, remote + "/" + ref.name);
     if (seen ? (ref.state != State::deleted && seen->target == ref.after) : ref.state == State::deleted) continue;
@@ -202,9 +206,18 @@ Status record_heads(Connection& connection, Onion& onion, const std::string& rem
     change.reason = "push";
     changes.push_back(std::move(change));
   }
-  if (connection.server_key())
-    PEEL_CHECK(trust::RemoteMemory(*connection.config()).save(*connection.server_key(), connection.onion_name(), heads),
-               "");
+  if (connection.server_key()) {
+    const trust::RemoteMemory memory(*connection.config());
+    PEEL_TRY(const auto remembered, memory.load(*connection.server_key(), connection.onion_name()), "");
+    // A head that cannot be proven to come after the remembered one changes nothing: the next fetch judges it.
+    for (const auto& [branch, before] : remembered) {
+      if (deleted.contains(branch)) continue;
+      const auto now = heads.find(branch);
+      PEEL_TRY(const bool proven, now == heads.end() ? Result<bool>(false) : ReceivedGraph(onion).is_ancestor(before, now->second), "");
+      if (!proven) heads[branch] = before;
+    }
+    PEEL_CHECK(memory.save(*connection.server_key(), connection.onion_name(), heads), "");
+  }
   return changes.empty() ? Status() : onion.update_refs(changes);
 }
 

@@ -186,7 +186,7 @@ Result<CommitReport> commit(const Paths& paths, const CommitRequest& request) {
   for (int round = 0;; ++round) {
     CommitReport report;
     PEEL_TRY(Look first, look(paths), context);
-    auto onion = open_onion(paths, Access::write);
+    auto onion = open_onion(paths, Access::write, Damaged::refused, request.run.cancel);
     Status done;
     if (onion) {
       done = commit_again(*onion, paths, request, std::move(first), report);

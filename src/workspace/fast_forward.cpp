@@ -11,7 +11,7 @@ enum class Follow : std::uint8_t {
   stay_away, // there is none, and none is wanted
   replace,   // it is what the branch was
   is_there,  // it is what the branch becomes
-  saved,     // it is another revision: somebody restored that on purpose
+  saved,     // it is another revision, not on the way there: somebody restored that on purpose
   modified,  // its bytes are in no revision
 };
 
@@ -21,7 +21,12 @@ Result<Follow> judge(const Onion& onion, const Replacement& replacement, const s
   if (replacement.content() == target.content) return Follow::is_there;
   if (before && replacement.content() == before->content) return Follow::replace;
   PEEL_TRY(const auto other, find_content(onion, replacement.content(), replacement.size()), "");
-  return other ? Follow::saved : Follow::modified;
+  if (!other) return Follow::modified;
+  if (!before) return Follow::saved;
+  // On the way from one to the other: where a pull was killed between the file and the branch.
+  PEEL_TRY(const bool after_it, onion.is_ancestor(before->number, *other), "");
+  PEEL_TRY(const bool before_target, onion.is_ancestor(*other, target.number), "");
+  return after_it && before_target ? Follow::replace : Follow::saved;
 }
 
 // Rewrites the file where that is called for and adds its stamp to `changes`.
@@ -29,7 +34,7 @@ Status apply(const Paths& paths, const Onion& onion, Replacement& replacement, F
              std::vector<RefChange>& changes, FastForwardReport& report) {
   switch (follow) {
     case Follow::stay_away: return {};
-    case Follow::saved:
+    case Follow::saved: report.file_is_older = true; [[fallthrough]];
     case Follow::modified: report.file_left = true; return {};
     case Follow::create:
     case Follow::replace:
@@ -48,7 +53,7 @@ Status apply(const Paths& paths, const Onion& onion, Replacement& replacement, F
 
 Result<FastForwardReport> pull_fast_forward(const Paths& paths, const RevisionId& target_id,
                                             const FastForwardRequest& request, bool create_missing) {
-  PEEL_TRY(Onion onion, open_onion(paths, Access::write), "");
+  PEEL_TRY(Onion onion, open_onion(paths, Access::write, Damaged::refused, request.run.cancel), "");
   const auto number = onion.find(target_id);
   if (!number) return fail(ErrorKind::not_found, "revision " + short_hex(target_id) + " is not here: fetch it first");
   PEEL_TRY(const RevisionInfo target, onion.revision(*number), "");
@@ -90,7 +95,7 @@ Result<FastForwardReport> pull_fast_forward(const Paths& paths, const RevisionId
 
 Result<FastForwardReport> follow_branch(const Paths& paths, const RevisionId& before_id, const ReplaceRequest& request,
                                         bool create_missing) {
-  PEEL_TRY(Onion onion, open_onion(paths, Access::write), "");
+  PEEL_TRY(Onion onion, open_onion(paths, Access::write, Damaged::refused, request.run.cancel), "");
   PEEL_TRY(const RevisionInfo head, head_of(onion, onion.current_branch()), "");
   std::optional<RevisionInfo> before;
   if (const auto number = onion.find(before_id)) {

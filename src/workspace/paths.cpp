@@ -83,10 +83,11 @@ Result<std::vector<Paths>> onions_in(const std::string& directory) {
   return found;
 }
 
-Result<Onion> open_onion(const Paths& paths, Access access, Damaged damaged) {
+Result<Onion> open_onion(const Paths& paths, Access access, Damaged damaged, const Cancel* cancel) {
   OpenOptions options;
   options.damaged_too = damaged == Damaged::readable;
   options.access = access;
+  options.cancel = cancel;
   auto onion = Onion::open(paths.onion, options);
   if (!onion && onion.error().kind() == ErrorKind::not_found && exists(paths.onion))
     return fail(ErrorKind::refused,

@@ -87,6 +87,26 @@ Status Replacement::require_saved(const Onion& onion) const {
   return refusal(paths_.file, "has unsaved changes: peel commit keeps them, --discard drops them");
 }
 
+Status Replacement::require_given_back(const Onion& onion, std::uint64_t target) const {
+  if (!source_ || request_.discard) return {};
+  PEEL_TRY(const auto number, find_content(onion, content_, size()), "");
+  if (!number || *number == target) return {};
+  PEEL_TRY(const auto ranges, onion.diff(*number, target), "");
+  PEEL_TRY(const Reader reader, onion.open_revision(*number), "");
+  for (const Range& range : ranges) {
+    auto read = reader.stream(range.offset, range.length, [&](std::uint64_t, Bytes, std::uint64_t) -> Status {
+      return request_.run.cancel ? request_.run.cancel->check() : Status();
+    });
+    if (read || read.error().kind() != ErrorKind::corrupt) {
+      PEEL_CHECK(std::move(read), "");
+      continue;
+    }
+    return fail(ErrorKind::corrupt, escape_for_terminal(paths_.file) + " is the last sound copy of @" + std::to_string(*number) + ", and stays as it is: " +
+                                        read.error().message() + "; copy it elsewhere, mend the history (peel verify --repair-from), or say --discard");
+  }
+  return {};
+}
+
 Status Replacement::install(const Reader& reader, const RevisionInfo& info) {
   PEEL_TRY(const TempName temp, TempName::reserve(paths_.file), "");
   if (!source_) return create(temp, reader, info);

@@ -36,6 +36,9 @@ class Replacement {
   std::uint64_t size() const { return source_ ? source_->size() : 0; }
 
   // Refuses to go on when the file's bytes are in no revision.
+  // corrupt: a revision has the content of the file, but where it differs from `target` it cannot be read any more. What
+  // does not differ is proven by writing `target`.
+  Status require_given_back(const Onion& onion, std::uint64_t target) const;
   Status require_saved(const Onion& onion) const;
 
   // Afterwards the file has the content of `reader`. `info` gives mtime, and the mode for a new file.

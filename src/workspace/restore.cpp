@@ -22,8 +22,8 @@ void try_stamp(Onion& onion, const Paths& paths, const Replacement& replacement,
 }
 
 // To restore, a history that may only be read is enough, also a damaged one.
-Result<Onion> open_to_restore(const Paths& paths) {
-  auto onion = open_onion(paths, Access::write);
+Result<Onion> open_to_restore(const Paths& paths, const ReplaceRequest& request) {
+  auto onion = open_onion(paths, Access::write, Damaged::refused, request.run.cancel);
   if (onion) return onion;
   if (onion.error().kind() == ErrorKind::corrupt) return open_onion(paths, Access::read, Damaged::readable);
   const int code = onion.error().os_error();
@@ -45,6 +45,7 @@ Result<RevisionInfo> head_of(const Onion& onion, const std::string& branch) {
 Status replace_content(const Onion& onion, Replacement& replacement, const RevisionInfo& target, ReplaceReport& report) {
   report.revision = target;
   if (replacement.file_exists() && replacement.content() == target.content) return {};
+  PEEL_CHECK(replacement.require_given_back(onion, target.number), "");
   PEEL_TRY(const Reader reader, onion.open_revision(target.number), "");
   report.file_created = !replacement.file_exists();
   PEEL_CHECK(replacement.install(reader, target), "");
@@ -81,7 +82,7 @@ Status require_saved_now(Onion& onion, const Replacement& replacement) {
 }  // namespace
 
 Result<ReplaceReport> restore(const Paths& paths, std::string_view rev, const ReplaceRequest& request) {
-  PEEL_TRY(Onion onion, open_to_restore(paths), "");
+  PEEL_TRY(Onion onion, open_to_restore(paths, request), "");
   PEEL_TRY(const RevisionInfo target, resolve_revision(onion, rev), "");
   ReplaceReport report;
   report.left_behind = remove_stale(paths.file, &onion);
@@ -94,7 +95,7 @@ Result<ReplaceReport> restore(const Paths& paths, std::string_view rev, const Re
 }
 
 Result<ReplaceReport> switch_branch(const Paths& paths, const std::string& branch, const ReplaceRequest& request) {
-  PEEL_TRY(Onion onion, open_onion(paths, Access::write), "");
+  PEEL_TRY(Onion onion, open_onion(paths, Access::write, Damaged::refused, request.run.cancel), "");
   PEEL_TRY(const RevisionInfo target, head_of(onion, branch), "");
   std::vector<RefChange> changes{current_branch_change(branch)};
   ReplaceReport report;
@@ -115,7 +116,7 @@ Result<ReplaceReport> switch_branch(const Paths& paths, const std::string& branc
 }
 
 Result<ReplaceReport> rollback(const Paths& paths, std::string_view rev, const ReplaceRequest& request) {
-  PEEL_TRY(Onion onion, open_onion(paths, Access::write), "");
+  PEEL_TRY(Onion onion, open_onion(paths, Access::write, Damaged::refused, request.run.cancel), "");
   PEEL_TRY(const RevisionInfo target, resolve_revision(onion, rev), "");
   PEEL_TRY(const RevisionInfo head, head_of(onion, onion.current_branch()), "");
   ReplaceReport report;

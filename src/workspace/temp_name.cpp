@@ -121,7 +121,9 @@ bool is_saved(const std::string& path, const Onion* onion) {
   const auto content = hash_source(**source, {});
   if (!content) return false;
   const auto found = find_content(*onion, *content, (*source)->size());
-  return found && found->has_value();
+  if (!found || !found->has_value()) return false;
+  const auto reader = onion->open_revision(**found);  // a digest is no proof that the bytes can be read back
+  return reader && reader->verify();
 }
 
 struct HiddenName {

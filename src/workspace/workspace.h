@@ -50,7 +50,9 @@ Result<std::vector<Paths>> onions_in(const std::string& directory);
 
 // not_found says how to start a history. `readable`: also one where damage may have taken revisions (Onion::is_complete).
 enum class Damaged : std::uint8_t { refused, readable };
-Result<Onion> open_onion(const Paths& paths, Access access = Access::read, Damaged damaged = Damaged::refused);
+// `cancel` ends waiting for other writers.
+Result<Onion> open_onion(const Paths& paths, Access access = Access::read, Damaged damaged = Damaged::refused,
+                         const Cancel* cancel = nullptr);
 
 // --- the working file as a Source ---------------------------------------------------------------
 
@@ -216,7 +218,8 @@ struct FastForwardReport {
   std::uint64_t before = 0, after = 0;  // revision numbers; equal: nothing to do
   bool file_changed = false;
   bool file_created = false;
-  bool file_left = false;               // it has unsaved changes and stays as it is
+  bool file_left = false;               // it has unsaved changes, or another revision's content, and stays as it is
+  bool file_is_older = false;           // the latter
 };
 // Moves the current branch to `target`, which must descend from it (else conflict: diverged), and the
 // working file with it. A missing working file is created only by `create_missing`.

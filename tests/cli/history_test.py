@@ -327,6 +327,40 @@ class Care(PeelCase):
         self.json("verify", "g", "--repair-from", "copy.onion")
         self.assertEqual((self.work / "g.onion").read_bytes(), sound)
 
+    def rot(self, name, at):
+        """Flips a bit behind `at` bytes of a history: in the first chunk of the commit that began there."""
+        with open(self.work / name, "r+b") as file:
+            file.seek(at + 200)
+            byte = file.read(1)[0]
+            file.seek(at + 200)
+            file.write(bytes([byte ^ 8]))
+
+    def test_the_last_sound_copy_is_not_replaced(self):
+        self.write("g", os.urandom(100_000))
+        self.peel("commit", "g", "-q")
+        size = (self.work / "g.onion").stat().st_size
+        newest = os.urandom(9_000) + (self.work / "g").read_bytes()[9_000:]
+        self.write("g", newest)
+        self.peel("commit", "g", "-q")
+        self.peel("branch", "g", "old", "@1")
+        self.rot("g.onion", size)
+        for command in (["restore", "g", "@1"], ["rollback", "g", "@1"], ["switch", "g", "old"]):
+            _, err = self.peel(*command, expect=4)
+            self.assertIn("last sound copy", err)
+            self.assertEqual((self.work / "g").read_bytes(), newest)
+        self.peel("restore", "g", "@1", "--discard")
+
+    def test_log_goes_on_past_what_cannot_be_looked_into(self):
+        hdf5_signature = b"\x89HDF\r\n\x1a\n"
+        ends = []
+        for _ in range(3):
+            self.write("g", hdf5_signature + os.urandom(50_000))
+            self.peel("commit", "g", "-q", "--no-hdf5")
+            ends.append((self.work / "g.onion").stat().st_size)
+        self.rot("g.onion", ends[0])
+        out, _ = self.peel("log", "g")
+        self.assertEqual(len([line for line in out.splitlines() if line.startswith("@")]), 3)
+
     def test_a_shorter_history_is_never_silent(self):
         for i in range(5):
             self.write("g", os.urandom(30_000))

@@ -194,6 +194,30 @@ TEST_F(Hubs, AServerThatGoesBackwardsIsRefused) {
   must(sync::fetch(mine, "origin", hub.url("d"), client.options()));  // accepted once, remembered
 }
 
+// A server that went back and then recorded something else: a push that it refuses proves nothing, and must not make
+// this machine forget what the server had.
+TEST_F(Hubs, ARefusedPushDoesNotHideThatTheServerWentBackwards) {
+  introduce(Level::write);
+  Served hub(server, creating());
+  Onion mine = make_history(client.folder / "d.onion", 2, 20'000);
+  must(must(sync::push(mine, "origin", hub.url("d"), {}, client.options())).outcome());
+  std::filesystem::copy_file(hub.path("d"), server.folder / "old");
+  commit(mine, bytes_of(9, 20'000), "newer");
+  must(must(sync::push(mine, "origin", hub.url("d"), {}, client.options())).outcome());
+  std::filesystem::remove(hub.path("d"));
+  std::filesystem::copy_file(server.folder / "old", hub.path("d"));
+  {
+    Onion forged = must(Onion::open(hub.path("d"), {.access = Access::write}));
+    commit(forged, bytes_of(66, 20'000), "forged");
+  }
+  commit(mine, bytes_of(10, 20'000), "newer still");
+  const auto pushed = sync::push(mine, "origin", hub.url("d"), {}, client.options());
+  EXPECT_FALSE(pushed && pushed->outcome());
+  const auto cloned = sync::clone(hub.url("d"), client.folder / "second.onion", client.options());
+  ASSERT_FALSE(cloned);
+  EXPECT_NE(cloned.error().message().find("backwards"), std::string::npos) << cloned.error().message();
+}
+
 TEST_F(Hubs, AMissingBranchIsBackwardsToo) {
   introduce(Level::write);
   Served hub(server, creating());
