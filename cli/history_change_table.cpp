@@ -14,7 +14,7 @@ constexpr Option discard{"discard", 0, nullptr, "let unsaved changes of the work
 constexpr Option assume_closed{"assume-closed", 0, nullptr,
                                "you vouch that no program has the file open, where peel cannot find out"};
 constexpr Option no_hdf5{"no-hdf5", 0, nullptr, "do not look inside the file as HDF5"};
-constexpr Option read_all{"full", 0, nullptr, "read the whole file even when its times say that nothing changed"};
+constexpr Option read_all{"full", 0, nullptr, "read the whole file even when its times say that nothing changed, and store again what the history can no longer give back"};
 constexpr Option at_most{"number", 'n', "N", "at most N entries"};
 constexpr JsonKey file_keys[] = {
     {"file", "string", "the working file"},

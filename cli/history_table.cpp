@@ -12,7 +12,7 @@ constexpr Operand optional_rev{"REV", "a revision (peel help revisions); default
 constexpr Option message{"message", 'm', "TEXT", "the note to record"};
 constexpr Option author{"author", 0, "NAME", "who made the change; default: $PEEL_AUTHOR, else your user name"};
 constexpr Option no_hdf5{"no-hdf5", 0, nullptr, "do not look inside the file as HDF5"};
-constexpr Option read_all{"full", 0, nullptr, "read the whole file even when its times say that nothing changed"};
+constexpr Option read_all{"full", 0, nullptr, "read the whole file even when its times say that nothing changed, and store again what the history can no longer give back"};
 constexpr Option at_most{"number", 'n', "N", "at most N entries"};
 constexpr JsonKey file_keys[] = {
     {"file", "string", "the working file"},

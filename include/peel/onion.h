@@ -179,6 +179,7 @@ struct CommitOptions {
   std::optional<std::string> tag;             // tag the revision in the same step
   bool even_if_same = false;                  // a revision although nothing changed (snapshot, rollback)
   std::uint8_t element_width = 0;             // for the codecs; 0: guess
+  bool check_kept = false;                    // a scan rereads what it keeps, and stores again what was lost there
   std::optional<std::uint8_t> codec;          // codec/page_codec.h, where it fits; absent: chosen for each chunk
   const Cancel* cancel = nullptr;
   ProgressFunction progress;

@@ -94,7 +94,7 @@ Result<CommitResult> Onion::Impl::commit(const CommitOptions& options, std::uint
   record.content = codec::content_digest(new_size, built->subtree);
   CommitResult result;
   const bool same = head && head->content == record.content;
-  if (same && !options.even_if_same && options.extra_parents.empty()) {
+  if (same && !options.even_if_same && options.extra_parents.empty() && !built->mended) {
     give_up(writer);
     result.revision = info_of(*head);
     if (options.tag) PEEL_CHECK(tag_only(*options.tag, head->id, options.meta.note), "");

@@ -57,7 +57,9 @@ class Scan {
     PEEL_CHECK(end_run(), "");
     if (options_.progress) options_.progress({size_, size_});
     bytes_changed = bytes_changed_;
-    return editor_.finish();
+    PEEL_TRY(auto finished, editor_.finish(), "");
+    finished.mended = mended_;
+    return finished;
   }
 
  private:
@@ -134,7 +136,7 @@ class Scan {
     for (std::size_t i = 0; i < window.digests.size(); ++i) {
       const std::uint64_t page = window.at / page_size_ + i;
       PEEL_TRY(const auto before, cursor_.page_digest(page), "");
-      if (before == window.digests[i]) {
+      if (before == window.digests[i] && !(options_.check_kept && !can_be_read(page))) {
         PEEL_CHECK(end_run(), "");
         continue;
       }
@@ -151,6 +153,17 @@ class Scan {
       if (run_.bytes.size() >= batch_size + sizes_.size_max) PEEL_CHECK(cut(false), "");
     }
     return {};
+  }
+
+  // Whether the history can still give the page back. If not, it is stored again from the bytes at hand.
+  bool can_be_read(std::uint64_t page) {
+    kept_.resize(page_size_);
+    const std::uint64_t at = page * page_size_;
+    const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(page_size_, parent_.size - std::min(parent_.size, at)));
+    const auto read = read_tree(*m_.store, cursor_, at, MutableBytes(kept_).first(length), memory_);
+    const bool lost = !read && read.error().kind() == ErrorKind::corrupt;
+    mended_ = mended_ || lost;
+    return !lost;
   }
 
   // --- runs of changed pages ------------------------------------------------------------------
@@ -300,6 +313,9 @@ class Scan {
   std::vector<Piece> pieces_;
   std::vector<Buffer> encoded_;
   std::uint64_t bytes_changed_ = 0;
+  bool mended_ = false;
+  Buffer kept_;
+  ChunkMemory memory_;
 };
 
 }  // namespace

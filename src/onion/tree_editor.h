@@ -27,7 +27,8 @@ class TreeEditor {
 
   struct Finished {
     Tree tree;
-    Digest subtree;  // at content_height(tree.size)
+    Digest subtree;       // at content_height(tree.size)
+    bool mended = false;  // a scan stored again what the parent could no longer give
   };
   Result<Finished> finish();
 

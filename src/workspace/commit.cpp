@@ -73,6 +73,7 @@ CommitOptions options_for(const CommitRequest& request, const FileTimes& file, c
   options.even_if_same = request.even_if_same;
   options.element_width = request.element_width;
   options.codec = request.codec;
+  options.check_kept = request.always_scan;
   options.cancel = request.run.cancel;
   options.progress = request.run.progress;
   if (request.clock) {

@@ -350,6 +350,19 @@ class Care(PeelCase):
             self.assertEqual((self.work / "g").read_bytes(), newest)
         self.peel("restore", "g", "@1", "--discard")
 
+    def test_a_full_commit_stores_again_what_rotted(self):
+        self.write("g", os.urandom(100_000))
+        self.peel("commit", "g", "-q")
+        content = (self.work / "g").read_bytes()
+        self.rot("g.onion", 8192 + 800)
+        self.peel("verify", "g", expect=4)
+        self.peel("export", "g", "-o", "out", expect=4)
+        self.peel("commit", "g", "--full")
+        self.peel("export", "g", "-o", "out")
+        self.assertEqual((self.work / "out").read_bytes(), content)
+        self.peel("export", "g", "@1", "-o", "out1", expect=4)  # the old revision is what it was
+        self.assertIn("nothing changed", self.peel("commit", "g", "--full")[0])
+
     def test_log_goes_on_past_what_cannot_be_looked_into(self):
         hdf5_signature = b"\x89HDF\r\n\x1a\n"
         ends = []
