@@ -33,12 +33,6 @@ Result<Look> look(const Paths& paths) {
   return out;
 }
 
-std::string with_unhealthy_line(const std::string& note, const std::string& why) {
-  const std::string line = "[unhealthy: " + cut_text(why, 4096) + "]";
-  const std::string head = cut_text(note, meta_text_bytes_max - line.size() - 1);
-  return head.empty() ? line : head + "\n" + line;
-}
-
 Status check_space(const Paths& paths, const FileSource& source, const CommitRequest& request, bool first) {
   if (source.size() < request.large_bytes_min) return {};
   PEEL_TRY(const std::uint64_t data_bytes, data_bytes_of(source), "");

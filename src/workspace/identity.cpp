@@ -35,6 +35,12 @@ std::string cut_text(std::string text, std::size_t bytes_max) {
   return text;
 }
 
+std::string with_unhealthy_line(const std::string& note, const std::string& why) {
+  const std::string line = "[unhealthy: " + cut_text(why, 4096) + "]";
+  const std::string head = cut_text(note, meta_text_bytes_max - line.size() - 1);
+  return head.empty() ? line : head + "\n" + line;
+}
+
 RevisionMeta describe_commit(const std::optional<std::string>& author, const std::string& note) {
   RevisionMeta meta;
   const char* from_environment = std::getenv("PEEL_AUTHOR");

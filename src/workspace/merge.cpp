@@ -32,11 +32,12 @@ Result<Sides> find_sides(const Onion& onion, const std::string& other) {
   return sides;
 }
 
-CommitOptions options_for(const Sides& sides, const MergeRequest& request) {
+CommitOptions options_for(const Sides& sides, const MergeRequest& request, const std::optional<std::string>& unsound) {
   CommitOptions options;
   options.branch = sides.branch;
-  options.meta = describe_commit(request.author, request.note.empty() ? "merge " + request.other : request.note);
-  options.meta.labels = label_merge;
+  const std::string note = request.note.empty() ? "merge " + request.other : request.note;
+  options.meta = describe_commit(request.author, unsound ? with_unhealthy_line(note, *unsound) : note);
+  options.meta.labels = label_merge | (unsound ? label_unhealthy : 0u);
   options.meta.mode = sides.ours.meta.mode;
   options.meta.mtime_ns = options.meta.time_ns;
   options.extra_parents = {sides.theirs.id};
@@ -47,9 +48,30 @@ CommitOptions options_for(const Sides& sides, const MergeRequest& request) {
   return options;
 }
 
-Result<CommitResult> commit_plan(Onion& onion, const Sides& sides, const MergePlan& plan, const MergeRequest& request) {
+Side whole_side(const MergePlan& plan, const Sides& sides) {
+  if (plan.take.empty() && plan.size == sides.ours.size) return Side::ours;
+  return plan.unlike_theirs.empty() ? Side::theirs : Side::neither;
+}
+
+Result<std::optional<std::string>> check_plan(const Onion& onion, const Sides& sides, const MergePlan& plan,
+                                              const MergeRequest& request) {
+  if (!request.check || whole_side(plan, sides) != Side::neither) return std::optional<std::string>();
+  PEEL_TRY(const Reader base, onion.open_revision(sides.base), "");
+  PEEL_TRY(const Reader ours, onion.open_revision(sides.ours.number), "");
   PEEL_TRY(const Reader theirs, onion.open_revision(sides.theirs.number), "");
-  const CommitOptions options = options_for(sides, request);
+  const RevisionSource base_bytes(base), our_bytes(ours), their_bytes(theirs);
+  const MergedSource merged(ours, theirs, plan);
+  MergeParts parts{.base = base_bytes, .ours = our_bytes, .theirs = their_bytes, .merged = merged,
+                   .base_ours = plan.ours_changed, .base_theirs = plan.theirs_changed, .ours_merged = plan.take,
+                   .theirs_merged = plan.unlike_theirs};
+  if (plan.size < ours.size()) parts.ours_merged.push_back({plan.size, ours.size() - plan.size});
+  return request.check(parts);
+}
+
+Result<CommitResult> commit_plan(Onion& onion, const Sides& sides, const MergePlan& plan, const MergeRequest& request,
+                                 const std::optional<std::string>& unsound) {
+  PEEL_TRY(const Reader theirs, onion.open_revision(sides.theirs.number), "");
+  const CommitOptions options = options_for(sides, request, unsound);
   if (plan.bytes_taken > bytes_in_memory_max || plan.take.size() > writes_max) {
     PEEL_TRY(const Reader ours, onion.open_revision(sides.ours.number), "");
     return onion.commit_scan(MergedSource(ours, theirs, plan), options);
@@ -105,6 +127,9 @@ Result<MergeReport> merge(const Paths& paths, const MergeRequest& request) {
   PEEL_TRY(Onion onion, open_onion(paths, Access::write), "");
   PEEL_TRY(const Sides sides, find_sides(onion, request.other), context);
   MergeReport report;
+  report.base = sides.base;
+  report.ours = sides.ours.number;
+  report.theirs = sides.theirs.number;
   if (sides.base == sides.theirs.number) return report;
 
   remove_stale(paths.file, &onion);
@@ -125,10 +150,16 @@ Result<MergeReport> merge(const Paths& paths, const MergeRequest& request) {
     report.outcome = MergeOutcome::conflict;
     return report;
   }
-  PEEL_TRY(const CommitResult result, commit_plan(onion, sides, plan, request), context);
+  PEEL_TRY(report.unsound, check_plan(onion, sides, plan, request), context);
+  if (report.unsound && !request.even_if_unsound) {
+    report.outcome = MergeOutcome::unsound;
+    return report;
+  }
+  PEEL_TRY(const CommitResult result, commit_plan(onion, sides, plan, request, report.unsound), context);
   report.outcome = MergeOutcome::merged;
   report.revision = result.revision;
   report.bytes_taken = plan.bytes_taken;
+  report.whole = whole_side(plan, sides);
   std::vector<RefChange> changes;
   if (auto rewritten = rewrite(paths, onion, replacement, result.revision, changes, report); !rewritten)
     return fail(ErrorKind::partial, context + ": recorded as @" + std::to_string(result.revision.number) + ", but " +

@@ -7,16 +7,15 @@ namespace {
 
 std::uint64_t end_of(const Range& range) { return range.offset + range.length; }
 
-// Calls f with every range that is in both lists.
-template <class F>
-Status for_each_overlap(const std::vector<Range>& a, const std::vector<Range>& b, F&& f) {
+std::vector<Range> in_both(const std::vector<Range>& a, const std::vector<Range>& b) {
+  std::vector<Range> out;
   for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
     const std::uint64_t begin = std::max(a[i].offset, b[j].offset), end = std::min(end_of(a[i]), end_of(b[j]));
-    if (begin < end) PEEL_CHECK(f(Range{begin, end - begin}), "");
+    if (begin < end) out.push_back({begin, end - begin});
     if (end_of(a[i]) < end_of(b[j])) ++i;
     else ++j;
   }
-  return {};
+  return out;
 }
 
 std::vector<Range> without(const std::vector<Range>& from, const std::vector<Range>& holes) {
@@ -50,11 +49,11 @@ std::optional<std::uint64_t> agreed_size(std::uint64_t base, std::uint64_t ours,
 
 Result<MergePlan> plan_merge(const Onion& onion, std::uint64_t base, std::uint64_t ours, std::uint64_t theirs, Side prefer,
                              const Run& run) {
-  DiffRequest exact;
-  exact.grain = 1;
-  exact.run = run;
-  PEEL_TRY(DiffReport mine, diff_revisions(onion, base, ours, exact), "");
-  PEEL_TRY(DiffReport others, diff_revisions(onion, base, theirs, exact), "");
+  DiffRequest by_word;
+  by_word.grain = word_size;
+  by_word.run = run;
+  PEEL_TRY(DiffReport mine, diff_revisions(onion, base, ours, by_word), "");
+  PEEL_TRY(DiffReport others, diff_revisions(onion, base, theirs, by_word), "");
   PEEL_TRY(const Reader our_reader, onion.open_revision(ours), "");
   PEEL_TRY(const Reader their_reader, onion.open_revision(theirs), "");
   const RevisionSource our_bytes(our_reader), their_bytes(their_reader);
@@ -63,9 +62,12 @@ Result<MergePlan> plan_merge(const Onion& onion, std::uint64_t base, std::uint64
 
   MergePlan plan;
   RangeList conflicts;
-  PEEL_CHECK(for_each_overlap(mine.ranges, others.ranges,
-                              [&](const Range& both) { return compare_range(our_bytes, their_bytes, both, run, conflicts); }),
-             "");
+  const std::vector<Range> overlap = in_both(mine.ranges, others.ranges);
+  for (const Range& both : overlap) {
+    RangeList words(word_size);
+    PEEL_CHECK(compare_range(our_bytes, their_bytes, both, run, words), "");
+    for (const Range& word : words.take(end_of(both))) conflicts.add(word.offset, word.length);
+  }
   plan.conflicts = conflicts.take(longer);
   const auto agreed = agreed_size(mine.size_a, our_size, their_size);
   plan.size_conflict = !agreed;
@@ -76,7 +78,9 @@ Result<MergePlan> plan_merge(const Onion& onion, std::uint64_t base, std::uint64
   const bool about_tail = our_size != their_size && !plan.conflicts.empty() && end_of(plan.conflicts.back()) > shorter;
   plan.size = about_tail ? (prefer == Side::theirs ? their_size : our_size) : *agreed;
 
-  plan.take = prefer == Side::theirs ? std::move(others.ranges) : without(others.ranges, plan.conflicts);
+  const std::vector<Range> agreed_on = without(overlap, plan.conflicts);
+  const bool to_theirs = prefer == Side::theirs;
+  plan.take = without(others.ranges, to_theirs ? agreed_on : overlap);
   cut_to(plan.take, std::min(plan.size, their_size));
   // What theirs keeps beyond our end comes from theirs, changed or not.
   if (plan.size > our_size) {
@@ -84,6 +88,15 @@ Result<MergePlan> plan_merge(const Onion& onion, std::uint64_t base, std::uint64
     plan.take.push_back({our_size, plan.size - our_size});
   }
   for (const Range& range : plan.take) plan.bytes_taken += range.length;
+
+  plan.unlike_theirs = without(without(mine.ranges, to_theirs ? overlap : agreed_on), plan.take);
+  cut_to(plan.unlike_theirs, std::min(plan.size, their_size));
+  if (plan.size != their_size) {
+    const std::uint64_t common = std::min(plan.size, their_size);
+    plan.unlike_theirs.push_back({common, std::max(plan.size, their_size) - common});
+  }
+  plan.ours_changed = std::move(mine.ranges);
+  plan.theirs_changed = std::move(others.ranges);
   return plan;
 }
 

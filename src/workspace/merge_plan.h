@@ -1,11 +1,12 @@
 // workspace/merge_plan.h - three contents, one result: what comes from where.
 //
-// Contract   Bytes only theirs changed (against the base) come from theirs, all else from ours. Bytes both
-//            changed to the same are no conflict. A size only one side changed is taken; two different new
-//            sizes are a conflict. With a preference every conflict goes to that side, its size included
-//            where the conflict is about a tail.
+// Contract   The unit is a word of word_size bytes, aligned in the file. Words only theirs changed (against the
+//            base) come from theirs, all else from ours. Words both changed to the same are no conflict; other
+//            words both changed are, whichever of their bytes each side changed. A size only one side changed
+//            is taken; two different new sizes are a conflict. With a preference every conflict goes to that
+//            side, its size included where the conflict is about a tail.
 // Errors     As Reader; cancelled.
-// Memory     16 bytes a range, at most ranges_max each; 2 MiB.
+// Memory     16 bytes a range, at most ranges_max in each list; 2 MiB.
 #pragma once
 
 #include "workspace/range_list.h"
@@ -13,12 +14,17 @@
 
 namespace peel::workspace {
 
+// A number of up to 8 bytes that lies at a multiple of its size lies in one word.
+inline constexpr std::uint32_t word_size = 8;
+
 struct MergePlan {
   std::uint64_t size = 0;
   std::vector<Range> take;       // from theirs; ascending, disjoint, inside theirs and inside size
   std::vector<Range> conflicts;  // also when a preference settles them
   bool size_conflict = false;
-  std::uint64_t bytes_taken = 0;
+  std::vector<Range> ours_changed, theirs_changed;  // against the base
+  std::vector<Range> unlike_theirs;                 // where the result may differ from theirs; empty: it is theirs
+  std::uint64_t bytes_taken = 0;  // sum of take
 };
 
 Result<MergePlan> plan_merge(const Onion& onion, std::uint64_t base, std::uint64_t ours, std::uint64_t theirs, Side prefer,

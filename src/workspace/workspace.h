@@ -268,7 +268,19 @@ ByteSink descriptor_sink(int fd);
 
 // --- merge --------------------------------------------------------------------------------------
 
+// Merging is by bytes, in words of 8 aligned in the file: a word that both sides changed, to different
+// contents, is a conflict, so that no number of up to 8 bytes is put together from two. What a program makes
+// of the joined bytes only `check` can know.
 enum class Side : std::uint8_t { neither, ours, theirs };
+
+// What a check of a merge sees. The ranges say where two of them may differ; elsewhere they are equal.
+struct MergeParts {
+  const Source& base;
+  const Source& ours;
+  const Source& theirs;
+  const Source& merged;
+  std::vector<Range> base_ours, base_theirs, ours_merged, theirs_merged;
+};
 
 struct MergeRequest {
   std::string other;              // a branch, or any REV
@@ -276,6 +288,10 @@ struct MergeRequest {
   std::string note;               // default "merge OTHER"
   std::optional<std::string> author;
   bool assume_closed = false;
+  // Says why the joined bytes are not sound, or nothing. Asked before anything is recorded or replaced, and
+  // only where the result is neither ours nor theirs as a whole. An error ends the merge.
+  std::function<Result<std::optional<std::string>>(const MergeParts&)> check;
+  bool even_if_unsound = false;  // then it is recorded all the same, labelled unhealthy, the reason in the note
   Run run;
 };
 
@@ -283,13 +299,17 @@ enum class MergeOutcome : std::uint8_t {
   up_to_date,
   fast_forward,
   merged,
-  conflict,  // exit 1: nothing changed
+  conflict,  // nothing changed
+  unsound,   // the check said so; nothing changed
 };
 
 struct MergeReport {
   MergeOutcome outcome = MergeOutcome::up_to_date;
-  std::vector<Range> conflicts;     // bytes both sides changed, differently; also those a preference settled
+  std::vector<Range> conflicts;     // words both sides changed, differently; also those a preference settled
   bool size_conflict = false;       // both sides changed the size, to different ones
+  std::uint64_t base = 0, ours = 0, theirs = 0;  // what was merged
+  Side whole = Side::neither;                    // the result is that side, byte for byte
+  std::optional<std::string> unsound;            // also when it was recorded all the same
   std::optional<RevisionInfo> revision;
   std::uint64_t bytes_taken = 0;    // from theirs
   bool file_changed = false;

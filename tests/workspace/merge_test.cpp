@@ -1,4 +1,6 @@
-// Merges: disjoint bytes join, the same bytes collide, and nothing moves when they do.
+// Merges: disjoint words join, the same words collide, and nothing moves when they do.
+#include <algorithm>
+
 #include "base/file.h"
 #include "scratch.h"
 #include "workspace/merge_plan.h"
@@ -42,7 +44,7 @@ struct Forked {
   std::string with(std::string text, std::size_t offset, std::string_view patch) const { return text.replace(offset, patch.size(), patch); }
 };
 
-TEST(Merge, DisjointBytesOfOnePageJoin) {
+TEST(Merge, DisjointWordsOfOnePageJoin) {
   Forked s;
   s.commit_both(s.with(s.base, 100, "OURS"), s.with(s.base, 104, "THEIRS"));
   const auto report = merge(s.paths, s.request());
@@ -69,7 +71,7 @@ TEST(Merge, ConflictsAreListedAndNothingMoves) {
   const auto report = merge(s.paths, s.request());
   ASSERT_OK(report);
   EXPECT_EQ(report->outcome, MergeOutcome::conflict);
-  EXPECT_EQ(report->conflicts, (std::vector<Range>{{104, 4}}));
+  EXPECT_EQ(report->conflicts, (std::vector<Range>{{104, 8}}));
   EXPECT_FALSE(report->size_conflict);
   EXPECT_EQ(read_file(s.paths.file), s.ours);
   EXPECT_EQ(open_onion(s.paths)->revision_count(), before);
@@ -77,7 +79,7 @@ TEST(Merge, ConflictsAreListedAndNothingMoves) {
   const auto preferred = merge(s.paths, s.request(Side::ours));
   ASSERT_OK(preferred);
   EXPECT_EQ(preferred->outcome, MergeOutcome::merged);
-  EXPECT_EQ(read_file(s.paths.file), s.with(s.with(s.with(s.base, 104, "THEIRS"), 20000, "more"), 100, "OURSOURS"));
+  EXPECT_EQ(read_file(s.paths.file), s.with(s.ours, 20000, "more"));
 }
 
 TEST(Merge, TheirsWinsWhereAsked) {
@@ -95,6 +97,118 @@ TEST(Merge, TheSameChangeOnBothSidesIsNoConflict) {
   ASSERT_OK(report);
   EXPECT_EQ(report->outcome, MergeOutcome::merged);
   EXPECT_EQ(read_file(s.paths.file), s.ours);
+}
+
+// A number is never put together from two.
+template <class T>
+void expect_number_conflict(T base, T ours, T theirs) {
+  const auto number = [](T value) { return std::string(reinterpret_cast<const char*>(&value), sizeof value); };
+  constexpr std::size_t at = 8000 - sizeof(T);  // the last of its word
+  Forked s;
+  s.base.replace(at, sizeof(T), number(base));
+  s.commit_both(s.with(s.base, at, number(ours)), s.with(s.base, at, number(theirs)));
+  const auto report = merge(s.paths, s.request());
+  ASSERT_OK(report);
+  EXPECT_EQ(report->outcome, MergeOutcome::conflict);
+  EXPECT_EQ(report->conflicts, (std::vector<Range>{{7992, 8}}));
+  EXPECT_EQ(read_file(s.paths.file), s.ours);
+  ASSERT_OK(merge(s.paths, s.request(Side::theirs)));
+  EXPECT_EQ(read_file(s.paths.file), s.theirs);
+}
+
+TEST(Merge, DifferentBytesOfOneNumberCollide) {
+  expect_number_conflict<std::int32_t>(0, 256, 1);
+  expect_number_conflict<std::int16_t>(0, 256, 1);
+  expect_number_conflict<double>(1.0, 2.0, 1.0 + 1.0 / (1ll << 50));
+}
+
+TEST(Merge, UnalignedTextCollidesOnlyWhereAWordIsShared) {
+  {
+    Forked s;
+    s.commit_both(s.with(s.base, 101, "our text"), s.with(s.base, 109, "their text"));
+    const auto report = merge(s.paths, s.request());
+    ASSERT_OK(report);
+    EXPECT_EQ(report->conflicts, (std::vector<Range>{{104, 8}}));
+  }
+  {
+    Forked s;
+    s.commit_both(s.with(s.base, 101, "our text"), s.with(s.base, 113, "their text"));
+    const auto report = merge(s.paths, s.request());
+    ASSERT_OK(report);
+    EXPECT_EQ(report->outcome, MergeOutcome::merged);
+    EXPECT_EQ(read_file(s.paths.file), s.with(s.ours, 113, "their text"));
+  }
+  {  // the last word is cut at the end of the file
+    Forked s;
+    s.base.resize(29995);
+    s.commit_both(s.with(s.base, 29992, "O"), s.with(s.base, 29994, "T"));
+    const auto report = merge(s.paths, s.request());
+    ASSERT_OK(report);
+    EXPECT_EQ(report->conflicts, (std::vector<Range>{{29992, 3}}));
+  }
+}
+
+TEST(Merge, WhatTheCheckCallsUnsoundChangesNothing) {
+  Forked s;
+  s.commit_both(s.with(s.base, 100, "OURS"), s.with(s.base, 200, "THEIRS"));
+  const std::string wanted = s.with(s.ours, 200, "THEIRS");
+  const auto before = open_onion(s.paths)->revision_count();
+  MergeRequest request = s.request();
+  int calls = 0;
+  request.check = [&](const MergeParts& parts) -> Result<std::optional<std::string>> {
+    ++calls;
+    const auto all = [](const Source& source) {
+      std::string text(static_cast<std::size_t>(source.size()), '?');
+      const auto got = source.read_at(0, std::as_writable_bytes(std::span(text)));
+      EXPECT_TRUE(got.ok() && *got == text.size());
+      return text;
+    };
+    EXPECT_EQ(all(parts.base), s.base);
+    EXPECT_EQ(all(parts.ours), s.ours);
+    EXPECT_EQ(all(parts.theirs), s.theirs);
+    EXPECT_EQ(all(parts.merged), wanted);
+    EXPECT_EQ(parts.base_ours, (std::vector<Range>{{96, 8}}));
+    EXPECT_EQ(parts.theirs_merged, parts.base_ours);
+    EXPECT_EQ(parts.base_theirs, (std::vector<Range>{{200, 8}}));
+    EXPECT_EQ(parts.ours_merged, parts.base_theirs);
+    return std::optional<std::string>("no good");
+  };
+  const auto report = merge(s.paths, request);
+  ASSERT_OK(report);
+  EXPECT_EQ(report->outcome, MergeOutcome::unsound);
+  EXPECT_EQ(report->unsound, "no good");
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(read_file(s.paths.file), s.ours);
+  EXPECT_EQ(open_onion(s.paths)->revision_count(), before);
+
+  MergeRequest failing = s.request();
+  failing.check = [](const MergeParts&) -> Result<std::optional<std::string>> { return fail(ErrorKind::cancelled, "stop"); };
+  EXPECT_FAILS(merge(s.paths, failing), ErrorKind::cancelled);
+  EXPECT_EQ(open_onion(s.paths)->revision_count(), before);
+
+  request.even_if_unsound = true;
+  const auto forced = merge(s.paths, request);
+  ASSERT_OK(forced);
+  EXPECT_EQ(forced->outcome, MergeOutcome::merged);
+  EXPECT_EQ(forced->unsound, "no good");
+  EXPECT_EQ(forced->revision->meta.labels, label_merge | label_unhealthy);
+  EXPECT_EQ(forced->revision->meta.note, "merge side\n[unhealthy: no good]");
+  EXPECT_EQ(read_file(s.paths.file), wanted);
+}
+
+TEST(Merge, AWholeSideIsNotChecked) {
+  for (const Side side : {Side::ours, Side::theirs}) {
+    Forked s;
+    s.commit_both(s.with(s.base, 100, "OURS") + "ours", s.with(s.base, 100, "NOPE") + "theirs");
+    MergeRequest request = s.request(side);
+    request.check = [](const MergeParts&) -> Result<std::optional<std::string>> { return std::optional<std::string>("asked"); };
+    const auto report = merge(s.paths, request);
+    ASSERT_OK(report);
+    EXPECT_EQ(report->outcome, MergeOutcome::merged);
+    EXPECT_FALSE(report->unsound);
+    EXPECT_EQ(report->whole, side);
+    EXPECT_EQ(read_file(s.paths.file), side == Side::ours ? s.ours : s.theirs);
+  }
 }
 
 TEST(Merge, OneSideMayAppendOrShrink) {
@@ -137,7 +251,7 @@ TEST(Merge, AnEditInWhatTheOtherSideCutOffCollides) {
     const auto report = merge(s.paths, s.request());
     ASSERT_OK(report);
     EXPECT_EQ(report->outcome, MergeOutcome::conflict);
-    EXPECT_EQ(report->conflicts, (std::vector<Range>{{20000, 6}}));
+    EXPECT_EQ(report->conflicts, (std::vector<Range>{{20000, 8}}));
     ASSERT_OK(merge(s.paths, s.request(side)));
     EXPECT_EQ(read_file(s.paths.file), side == Side::ours ? s.ours : s.theirs);
   }
@@ -179,7 +293,7 @@ TEST(Merge, LargeOnesAreScannedWithTheSameResult) {
   EXPECT_TRUE(read_file(s.paths.file) == s.with(theirs, 35 << 20, "OURS"));
 }
 
-// Every mixture of small edits and sizes, against a merge done byte by byte.
+// Every mixture of small edits and sizes, against a merge done word by word.
 TEST(MergePlan, AgreesWithTheObviousMerge) {
   std::uint64_t seed = 7;
   const auto draw = [&](std::uint64_t below) {
@@ -203,7 +317,7 @@ TEST(MergePlan, AgreesWithTheObviousMerge) {
     const std::string base = unlike_letters(noise(9000, static_cast<std::uint64_t>(round)));
     const auto edited = [&] {
       std::string text = base;
-      for (std::uint64_t n = draw(4); n > 0; --n) text[draw(text.size())] = static_cast<char>('A' + draw(2));
+      for (std::uint64_t n = draw(4); n > 0; --n) text[draw(60) * 150 + draw(9)] = static_cast<char>('A' + draw(2));
       if (draw(3) == 0) text.resize(8000 + draw(2000), 'z');
       return text;
     };
@@ -219,8 +333,21 @@ TEST(MergePlan, AgreesWithTheObviousMerge) {
         const bool has_ours = i < ours.size(), has_theirs = i < theirs.size();
         return has_ours == has_theirs && (!has_ours || ours[i] == theirs[i]);
       };
+      const auto end_of = [&](const std::string& text) { return std::max(text.size(), base.size()); };
+      const auto changed_word = [&](const std::string& text, std::size_t i) {
+        if (i >= end_of(text)) return false;
+        for (std::size_t k = i - i % 8; k < std::min(i - i % 8 + 8, end_of(text)); ++k)
+          if (changed(text, k)) return true;
+        return false;
+      };
+      const auto collides = [&](std::size_t i) {
+        if (!changed_word(ours, i) || !changed_word(theirs, i)) return false;
+        for (std::size_t k = i - i % 8; k < std::min({i - i % 8 + 8, end_of(ours), end_of(theirs)}); ++k)
+          if (!same(k)) return true;
+        return false;
+      };
       bool conflict = ours.size() != theirs.size() && ours.size() != base.size() && theirs.size() != base.size();
-      for (std::size_t i = 0; i < 10000; ++i) conflict |= changed(ours, i) && changed(theirs, i) && !same(i);
+      for (std::size_t i = 0; i < 10000; ++i) conflict |= collides(i);
       EXPECT_EQ(!plan->conflicts.empty(), conflict) << round;
       const auto our_reader = onion->open_revision(o), their_reader = onion->open_revision(t);
       const MergedSource merged(*our_reader, *their_reader, *plan);
@@ -230,10 +357,17 @@ TEST(MergePlan, AgreesWithTheObviousMerge) {
       ASSERT_EQ(*got, bytes.size());
       for (std::size_t i = 0; i < bytes.size(); ++i) {
         const char have = static_cast<char>(bytes[i]);
-        const bool both = changed(ours, i) && changed(theirs, i);
-        const std::string& wanted = both ? (prefer == Side::ours ? ours : theirs) : changed(theirs, i) ? theirs : ours;
+        const std::string& wanted = collides(i) ? (prefer == Side::ours ? ours : theirs) : changed_word(theirs, i) ? theirs : ours;
         if (i >= wanted.size()) continue;
         ASSERT_EQ(have, wanted[i]) << round << " at " << i;
+      }
+      const auto listed = [](const std::vector<Range>& ranges, std::size_t i) {
+        return std::any_of(ranges.begin(), ranges.end(), [&](const Range& r) { return i >= r.offset && i - r.offset < r.length; });
+      };
+      for (std::size_t i = 0; i < bytes.size(); ++i) {
+        const char have = static_cast<char>(bytes[i]);
+        ASSERT_TRUE(listed(plan->unlike_theirs, i) || (i < theirs.size() && have == theirs[i])) << round << " at " << i;
+        ASSERT_TRUE(listed(plan->take, i) || (i < ours.size() && have == ours[i])) << round << " at " << i;
       }
       if (conflict) continue;
       EXPECT_EQ(merged.size(), theirs.size() == base.size() ? ours.size() : theirs.size());
