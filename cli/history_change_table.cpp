@@ -83,8 +83,9 @@ constexpr Example branch_examples[] = {
 
 constexpr Operand merge_operands[] = {file, {"BRANCH", "a branch, or any revision", true}};
 constexpr Option merge_options[] = {
-    {"ours", 0, nullptr, "where both changed the same bytes, keep ours", Completes::nothing, 1},
-    {"theirs", 0, nullptr, "where both changed the same bytes, take theirs", Completes::nothing, 1},
+    {"ours", 0, nullptr, "in every conflict keep ours", Completes::nothing, 1},
+    {"theirs", 0, nullptr, "in every conflict take theirs", Completes::nothing, 1},
+    {"force", 0, nullptr, "record the result though it is no sound HDF5 file, labelled unhealthy"},
     message,
     author,
     assume_closed,
@@ -94,7 +95,7 @@ constexpr Example merge_examples[] = {
     {"peel merge data.h5 origin/main", "after `peel fetch` said that both sides moved on"},
 };
 constexpr ExitNote merge_exits[] = {
-    {1, "both sides changed the same bytes; nothing was changed, the ranges are listed"}};
+    {1, "both sides changed the same words, or the result would be no sound HDF5 file; nothing was changed"}};
 
 constexpr Operand tag_operands[] = {file, {"NAME", "a new tag; without it the tags are listed", false}, optional_rev};
 constexpr Option tag_options[] = {
@@ -283,8 +284,14 @@ constexpr Command table[] = {
      .summary = "take over the changes of another branch",
      .description =
          "Takes the changes BRANCH made since both lines parted, where they touch other bytes than ours did, and "
-         "records the result with both as parents. Bytes that both sides changed differently are a conflict: they are "
-         "listed, and nothing is changed, unless --ours or --theirs decides them.",
+         "records the result with both as parents. Files are merged by bytes, in words of 8 bytes, aligned in the "
+         "file: a word that both sides changed, to different contents, is a conflict. Conflicts are listed, and "
+         "nothing is changed, unless --ours or --theirs decides each of them; neither takes a side as a whole, which "
+         "`peel rollback FILE BRANCH` does. Where a side is an HDF5 file, the result is looked at before it is recorded: "
+         "it must open, what was readable must be readable, what one side alone changed must be as that side has it, "
+         "and not both sides may have made the file longer. Else nothing is changed, unless --force. Not checked: "
+         "which elements changed in a dataset that both sides changed, data in other files, behind filters peel lacks, "
+         "or in free space the file keeps track of. What other formats make of the bytes is not looked at.",
      .operands = merge_operands,
      .options = merge_options,
      .json = {},

@@ -1,6 +1,7 @@
 // cli/history_replace.cpp - restore, rollback, switch, merge, move: what touches the working file.
 #include "cli/context.h"
 #include "cli/handlers.h"
+#include "cli/hdf5_merge.h"
 #include "cli/human.h"
 #include "cli/named_file.h"
 #include "cli/progress.h"
@@ -69,8 +70,18 @@ Result<int> run_switch(Context& context) {
 
 namespace {
 
+std::string both_diffs(const workspace::Paths& paths, const workspace::MergeReport& report) {
+  const std::string diff = "`peel diff " + shown(paths) + " @" + std::to_string(report.base) + " @";
+  return diff + std::to_string(report.ours) + "` and " + diff + std::to_string(report.theirs) + "`";
+}
+
 Result<int> tell_conflict(Context& context, const workspace::Paths& paths, const std::string& other,
                           const workspace::MergeReport& report) {
+  PEEL_TRY(const std::vector<std::string> names, hdf5_changed_by_both(context, paths, report), "");
+  for (std::size_t i = 0; i < names.size() && (i < conflicts_listed_max || context.messages.verbose()); ++i)
+    context.out.line(shown(paths) + ": both sides changed " + names[i]);
+  if (names.size() > conflicts_listed_max && !context.messages.verbose())
+    context.out.line(shown(paths) + ": ... and " + counted(names.size() - conflicts_listed_max, "more object", "more objects"));
   if (report.size_conflict) context.out.line(shown(paths) + ": both sides changed the size, to different ones");
   const std::size_t listed =
       context.messages.verbose() ? report.conflicts.size() : std::min(report.conflicts.size(), conflicts_listed_max);
@@ -80,9 +91,16 @@ Result<int> tell_conflict(Context& context, const workspace::Paths& paths, const
     context.out.line(shown(paths) + ": ... and " +
                      counted(report.conflicts.size() - listed, "more range", "more ranges"));
   return fail(ErrorKind::conflict, shown(paths) +
-                                       ": both sides changed the same bytes; nothing was changed. Decide with: "
+                                       ": both sides changed the same bytes or words; nothing was changed. Decide with: "
                                        "peel merge " +
                                        shown(paths) + " " + shown(other) + " --ours (or --theirs)");
+}
+
+Result<int> tell_unsound(const workspace::Paths& paths, const std::string& other, const workspace::MergeReport& report) {
+  return fail(ErrorKind::conflict,
+              shown(paths) + ": the merged bytes would be no sound HDF5 file: " + *report.unsound +
+                  "; nothing was changed. Look at " + both_diffs(paths, report) + "; take theirs as a whole with: peel rollback " +
+                  shown(paths) + " " + shown(other) + "; or merge with --force, to be labelled unhealthy");
 }
 
 }  // namespace
@@ -99,6 +117,9 @@ Result<int> run_merge(Context& context) {
   request.author = context.arguments.value("author");
   request.assume_closed = context.arguments.has("assume-closed");
   request.run = {.cancel = &context.cancel, .progress = progress.function()};
+  request.even_if_unsound = context.arguments.has("force");
+  const std::string name = shown(paths);
+  request.check = [&context, &name](const workspace::MergeParts& parts) { return hdf5_merge_fault(context, name, parts); };
   PEEL_TRY(const workspace::MergeReport report, workspace::merge(paths, request), "");
   progress.clear();
   const std::string now = report.revision ? revision_name(*report.revision) : "";
@@ -110,8 +131,16 @@ Result<int> run_merge(Context& context) {
       context.report(shown(paths) + ": fast-forwarded to " + now);
       return 0;
     case workspace::MergeOutcome::merged:
-      context.report(shown(paths) + ": merged as " + now + ", " + size_text(report.bytes_taken) + " taken over");
+      if (report.unsound)
+        context.messages.warning(name + ": no sound HDF5 file: " + *report.unsound +
+                                 "; recorded all the same, labelled unhealthy");
+      context.report(name + ": merged as " + now + ", " + size_text(report.bytes_taken) + " taken over" +
+                     (report.whole == workspace::Side::ours     ? "; the result is ours as a whole"
+                      : report.whole == workspace::Side::theirs ? "; the result is theirs as a whole"
+                                                                : ""));
       return 0;
+    case workspace::MergeOutcome::unsound:
+      return tell_unsound(paths, request.other, report);
     case workspace::MergeOutcome::conflict:
       break;
   }

@@ -104,5 +104,138 @@ class Hdf5(PeelCase):
             self.peel("diff", "data.h5", "@1", expect=1)
 
 
+@unittest.skipUnless(h5py, "python3-h5py is not installed")
+class Merge(PeelCase):
+    """Two branches of one HDF5 file, joined by bytes."""
+
+    def fork(self, make, ours, theirs):
+        self.path = self.work / "data.h5"
+        with h5py.File(self.path, "w") as f:
+            make(f)
+        self.peel("commit", "data.h5")
+        self.peel("branch", "data.h5", "side")
+        self.peel("switch", "data.h5", "side")
+        self.edit(theirs)
+        self.theirs = self.path.read_bytes()
+        self.peel("switch", "data.h5", "main")
+        self.edit(ours)
+        self.ours = self.path.read_bytes()
+
+    def edit(self, change):
+        with h5py.File(self.path, "r+") as f:
+            change(f)
+        self.peel("commit", "data.h5")
+
+    def revisions(self):
+        return self.json("log", "data.h5", "--all")["revisions"]
+
+    def expect_unsound(self, *options):
+        before = len(self.revisions())
+        out, err = self.peel("merge", "data.h5", "side", *options, expect=1)
+        self.assertIn("no sound HDF5 file", err)
+        self.assertIn("peel rollback data.h5 side", err)
+        self.assertEqual(self.path.read_bytes(), self.ours)
+        self.assertEqual(len(self.revisions()), before)
+        return err
+
+    def test_one_number_is_not_made_of_two(self):
+        for kind, base, ours, theirs in (("i4", 0, 256, 1), ("f8", 1.0, 2.0, 1.0 + 2.0**-50)):
+            self.fork(lambda f: f.create_dataset("d", data=numpy.full(1000, base, kind)),
+                      lambda f: f["d"].__setitem__(7, ours), lambda f: f["d"].__setitem__(7, theirs))
+            out, err = self.peel("merge", "data.h5", "side", expect=1)
+            self.assertIn("both sides changed /d", out)
+            self.assertIn("conflict in bytes", out)
+            self.assertEqual(self.path.read_bytes(), self.ours)
+            self.peel("merge", "data.h5", "side", "--theirs")
+            with h5py.File(self.path) as f:
+                self.assertEqual(f["d"][7], theirs)
+            for name in ("data.h5", "data.h5.onion"):
+                (self.work / name).unlink()
+
+    def test_different_datasets_and_elements_still_join(self):
+        def make(f):
+            f["a"], f["b"] = numpy.zeros(1000), numpy.zeros(1000, "i4")
+            f["c"] = numpy.arange(50.0)
+            f["packed"] = numpy.zeros(3)
+            f.attrs["run"] = 1
+        def ours(f):
+            f["a"][3:9] = 5
+            f["c"][0] = 7
+        def theirs(f):
+            f["b"][10] = 256
+            f["c"][49] = 8
+        self.fork(make, ours, theirs)
+        _, err = self.peel("merge", "data.h5", "side")
+        self.assertEqual(err, "")
+        with h5py.File(self.path) as f:
+            self.assertEqual((f["a"][3], f["a"][9], f["b"][10], f["c"][0], f["c"][49]), (5, 0, 256, 7, 8))
+        self.assertEqual(self.json("show", "data.h5")["revision"]["labels"], ["merge"])
+
+    def test_one_side_may_add_while_the_other_edits(self):
+        self.fork(lambda f: f.create_dataset("a", data=numpy.zeros(1000)),
+                  lambda f: f["a"].__setitem__(3, 5.0), lambda f: f.create_dataset("new", data=numpy.arange(2000)))
+        self.peel("merge", "data.h5", "side")
+        with h5py.File(self.path) as f:
+            self.assertEqual((f["a"][3], f["new"][1999]), (5.0, 1999))
+
+    def test_chunks_of_one_compressed_dataset(self):
+        noise = numpy.random.default_rng(1).integers(0, 1 << 60, 4000)
+        def make(f):
+            f.create_dataset("d", data=numpy.arange(8000), chunks=(1000,), compression="gzip")
+        self.fork(make, lambda f: f["d"].__setitem__(slice(0, 1000), noise[:1000]),
+                  lambda f: f["d"].__setitem__(slice(4000, 5000), noise[1000:2000]))
+        self.assertIn("both sides changed /d", self.peel("merge", "data.h5", "side", expect=1)[0])
+        for option in ("--ours", "--theirs"):
+            err = self.expect_unsound(option)
+            self.assertIn("/d", err)
+        _, err = self.peel("merge", "data.h5", "side", "--theirs", "--force")
+        self.assertIn("labelled unhealthy", err)
+        head = self.revisions()[0]
+        self.assertEqual(sorted(head["labels"]), ["merge", "unhealthy"])
+        self.assertIn("[unhealthy: ", head["note"])
+
+    def test_equal_new_chunks_at_one_place(self):
+        def make(f):
+            f.create_dataset("d", data=numpy.arange(8000), chunks=(1000,), compression="gzip")
+            f.create_dataset("e", data=numpy.arange(8000), chunks=(1000,), compression="gzip")
+        noise = numpy.random.default_rng(1).integers(0, 1 << 60, 1000)
+        self.fork(make, lambda f: f["d"].__setitem__(slice(0, 1000), noise),
+                  lambda f: f["e"].__setitem__(slice(4000, 5000), noise))
+        self.assertIn("at the same place", self.expect_unsound())
+
+    def test_each_side_adds_a_dataset(self):
+        self.fork(lambda f: f.create_dataset("a", data=numpy.zeros(1000)),
+                  lambda f: f.create_dataset("mine", data=numpy.full(2000, 1)),
+                  lambda f: f.create_dataset("theirs", data=numpy.full(2000, 2)))
+        self.peel("merge", "data.h5", "side", expect=1)
+        out, _ = self.peel("merge", "data.h5", "side", "--theirs")
+        self.assertIn("theirs as a whole", out)
+        self.assertEqual(self.path.read_bytes(), self.theirs)
+
+    def test_each_side_adds_a_dataset_in_another_group(self):
+        def make(f):
+            f.create_group("b")
+            f.create_group("c")
+        self.fork(make, lambda f: f.create_dataset("b/mine", data=numpy.full(3000, 1)),
+                  lambda f: f.create_dataset("c/theirs", data=numpy.full(2000, 2)))
+        self.peel("merge", "data.h5", "side", expect=1)
+        self.assertIn("/c/theirs is not as in theirs", self.expect_unsound("--ours"))
+        self.assertIn("/b/mine is not as in ours", self.expect_unsound("--theirs"))
+        self.peel("rollback", "data.h5", "side")
+        self.assertEqual(self.path.read_bytes(), self.theirs)
+
+    def test_a_file_that_is_no_hdf5_is_merged_without_a_check(self):
+        self.write("f.h5", b"a" * 4000)
+        self.peel("commit", "f.h5")
+        self.peel("branch", "f.h5", "side")
+        self.write("f.h5", b"b" + b"a" * 3999)
+        self.peel("commit", "f.h5")
+        self.peel("switch", "f.h5", "side")
+        self.write("f.h5", b"a" * 3999 + b"c")
+        self.peel("commit", "f.h5")
+        _, err = self.peel("merge", "f.h5", "main")
+        self.assertEqual(err, "")
+
+
 if __name__ == "__main__":
     unittest.main()

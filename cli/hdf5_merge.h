@@ -1,0 +1,32 @@
+// cli/hdf5_merge.h - whether bytes joined from two HDF5 files are a sound HDF5 file.
+//
+// Contract   Where ours or theirs is HDF5, the result must be: it opens and is healthy where ours was; all that could be
+//            read in ours and in theirs can be read in it; what only one side changed is there as that side has it,
+//            and where both changed one dataset, no more elements differ from a side than the other side changed; and
+//            not both sides grew the file, for then HDF5 gave the same place to two things.
+//            Not checked: one place given to two things inside the old size (free space that a file keeps track of);
+//            which elements changed, where both sides changed one dataset; values in other files, or behind
+//            filters libhdf5 lacks, of which the stored bytes are compared.
+//            What the helper does not answer in time is a warning and no fault.
+// Errors     cancelled; what the sources return.
+// Threads    One owner.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/context.h"
+#include "workspace/workspace.h"
+
+namespace peel::cli {
+
+// Escaped; nothing: sound, no HDF5, or not checked. `file` is shown in warnings.
+Result<std::optional<std::string>> hdf5_merge_fault(const Context& context, const std::string& file,
+                                                    const workspace::MergeParts& parts);
+
+// Objects and attributes that both sides of a conflict changed, escaped; none where that cannot be told.
+Result<std::vector<std::string>> hdf5_changed_by_both(const Context& context, const workspace::Paths& paths,
+                                                      const workspace::MergeReport& report);
+
+}  // namespace peel::cli
