@@ -57,6 +57,14 @@ bool is_explained(const hdf5::Change& change, const Index& made, const Index& ow
   return !only_values || !holds_more(change, **same);
 }
 
+// How many elements, where nothing but values changed.
+std::optional<std::uint64_t> values_changed_in(const Index& index, const Key& key) {
+  const auto found = index.find(key);
+  if (found == index.end() || found->second.size() != 1 || found->second[0]->what != hdf5::What::values_changed)
+    return std::nullopt;
+  return found->second[0]->changed;
+}
+
 class MergeCheck {
 public:
   MergeCheck(const Context& context, const std::string& file, const workspace::MergeParts& parts)
@@ -95,8 +103,8 @@ private:
   Result<bool> only_unanswered(const Error& error) {
     switch (error.kind()) {
       case ErrorKind::cancelled:
-      case ErrorKind::io:
         return Error(error);
+      case ErrorKind::io:  // no helper could be started; what cannot be read fails the merge later on
       case ErrorKind::timeout:
       case ErrorKind::limit:
       case ErrorKind::not_found:
@@ -143,18 +151,75 @@ private:
     }
     const bool known = by_ours && by_theirs;
     const Index our_index = known ? index_of(*by_ours) : Index(), their_index = known ? index_of(*by_theirs) : Index();
-    if (ours) PEEL_CHECK(check_against("ours", parts_.ours, parts_.ours_merged, known, their_index, our_index), "");
-    if (theirs) PEEL_CHECK(check_against("theirs", parts_.theirs, parts_.theirs_merged, known, our_index, their_index), "");
+    tell_lost(our_index, their_index);
+    tell_lost(their_index, our_index);
+    std::optional<hdf5::FileDiff> from_ours, from_theirs;
+    if (ours) {
+      PEEL_TRY(from_ours, check_against("ours", parts_.ours, parts_.ours_merged, known, their_index, our_index), "");
+    }
+    if (theirs) {
+      PEEL_TRY(from_theirs, check_against("theirs", parts_.theirs, parts_.theirs_merged, known, our_index, their_index), "");
+    }
+    if (known && from_ours && from_theirs) return check_elements(index_of(*from_ours), index_of(*from_theirs));
     return {};
   }
 
-  Status check_against(const std::string& name, const Source& side, const std::vector<Range>& ranges, bool known,
-                       const Index& made_by_other, const Index& own) {
-    const Result<hdf5::FileDiff> diff = hdf5::compare(side, parts_.merged, {.path = {}, .changed = ranges, .limits = limits_});
+  // What one side changed in objects that the other removed.
+  void tell_lost(const Index& removing, const Index& changing) {
+    const auto tell_if_changed = [&](const auto& entry) {
+      const hdf5::Change& change = *entry.second.front();
+      if (change.what != hdf5::What::removed) fault(name_of(change) + " was changed by one side and removed by the other");
+    };
+    for (const auto& [key, changes] : removing) {
+      if (changes.front()->what != hdf5::What::removed) continue;
+      const auto& [path, attribute] = key;
+      for (auto i = changing.lower_bound(key); i != changing.end() && i->first.first == path; ++i)
+        if (attribute.empty() || i->first == key) tell_if_changed(*i);
+      const auto below = changing.lower_bound({path + "/", ""});
+      for (auto i = below; attribute.empty() && i != changing.end() && i->first.first.starts_with(path + "/"); ++i)
+        tell_if_changed(*i);
+    }
+  }
+
+  // Where the merged values differ from both sides, each element must be that of one side. It is when the elements that
+  // differ from ours and those that differ from theirs are together as many as those in which the sides differ.
+  Status check_elements(const Index& from_ours, const Index& from_theirs) {
+    std::vector<Key> mixed;
+    for (const auto& [key, changes] : from_ours)
+      if (values_changed_in(from_ours, key) && values_changed_in(from_theirs, key)) mixed.push_back(key);
+    if (mixed.empty()) return {};
+    std::vector<Range> ranges = parts_.base_ours;
+    ranges.insert(ranges.end(), parts_.base_theirs.begin(), parts_.base_theirs.end());
+    const Result<hdf5::FileDiff> sides =
+        hdf5::compare(parts_.ours, parts_.theirs, {.path = {}, .changed = std::move(ranges), .limits = limits_});
+    if (!sides) {
+      PEEL_TRY(const bool unanswered, only_unanswered(sides.error()), "");
+      if (!unanswered) warn(sides.error().message());
+      return {};
+    }
+    if (!sides->complete) {
+      warn(sides->incomplete_because);
+      return {};
+    }
+    const Index between = index_of(*sides);
+    for (const Key& key : mixed) {
+      const auto here = between.find(key);
+      const std::uint64_t either = values_changed_in(between, key).value_or(0);
+      if (here != between.end() && either == 0) continue;  // not only values differ
+      const std::uint64_t both = *values_changed_in(from_ours, key) + *values_changed_in(from_theirs, key);
+      if (both > either) fault(name_of(*from_ours.at(key).front()) + " has values that neither side has");
+    }
+    return {};
+  }
+
+  Result<std::optional<hdf5::FileDiff>> check_against(const std::string& name, const Source& side,
+                                                      const std::vector<Range>& ranges, bool known,
+                                                      const Index& made_by_other, const Index& own) {
+    Result<hdf5::FileDiff> diff = hdf5::compare(side, parts_.merged, {.path = {}, .changed = ranges, .limits = limits_});
     if (!diff) {
       PEEL_TRY(const bool unanswered, only_unanswered(diff.error()), "");
       if (!unanswered) fault("it cannot be compared with " + name + ": " + escape_for_terminal(diff.error().message()));
-      return {};
+      return std::optional<hdf5::FileDiff>();
     }
     if (!diff->complete) warn(diff->incomplete_because);
     std::set<Key> told;
@@ -168,7 +233,8 @@ private:
               hdf5::name_of(change.what) + ")");
       if (faults_.size() > before) told.insert(key_of(change));
     }
-    return {};
+    if (!diff->complete) return std::optional<hdf5::FileDiff>();
+    return std::optional(std::move(*diff));
   }
 
   const Context& context_;

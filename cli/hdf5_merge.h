@@ -2,13 +2,14 @@
 //
 // Contract   Where ours or theirs is HDF5, the result must be: it opens and is healthy where ours was; all that could be
 //            read in ours and in theirs can be read in it; what only one side changed is there as that side has it,
-//            and where both changed one dataset, no more elements differ from a side than the other side changed; and
-//            not both sides grew the file, for then HDF5 gave the same place to two things.
+//            where both changed the values of one dataset, each element is that of one side, and no more differ from a
+//            side than the other side changed; no side changed what the other removed; and not both sides grew the
+//            file, for then HDF5 gave the same place to two things.
 //            Not checked: one place given to two things inside the old size (free space that a file keeps track of);
-//            which elements changed, where both sides changed one dataset; values in other files, or behind
-//            filters libhdf5 lacks, of which the stored bytes are compared.
+//            elements of a dataset whose shape, type or storage both sides changed too; values in other files, or
+//            behind filters libhdf5 lacks, of which the stored bytes are compared.
 //            What the helper does not answer in time is a warning and no fault.
-// Errors     cancelled; what the sources return.
+// Errors     cancelled.
 // Threads    One owner.
 #pragma once
 

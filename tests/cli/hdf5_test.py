@@ -171,6 +171,29 @@ class Merge(PeelCase):
             self.assertEqual((f["a"][3], f["a"][9], f["b"][10], f["c"][0], f["c"][49]), (5, 0, 256, 7, 8))
         self.assertEqual(self.json("show", "data.h5")["revision"]["labels"], ["merge"])
 
+    def test_what_one_side_removed_and_the_other_changed(self):
+        def make(f):
+            f["b"] = numpy.zeros(400)
+            f["c"] = numpy.zeros(400)
+        self.fork(make, lambda f: f.__delitem__("b"), lambda f: f["b"].__setitem__(7, 1.0))
+        self.assertIn("/b was changed by one side and removed by the other", self.expect_unsound())
+
+    def test_a_helper_that_does_not_answer_is_a_warning(self):
+        def make(f):
+            f["a"], f["b"] = numpy.zeros(100), numpy.zeros(100)
+        self.fork(make, lambda f: f["a"].__setitem__(7, 1.0), lambda f: f["b"].__setitem__(7, 1.0))
+        self.more_environment = {"PEEL_HDF5_HELPER": str(self.work / "none")}
+        self.assertIn("not wholly checked as HDF5", self.peel("merge", "data.h5", "side")[1])
+
+    def environment(self, config=None):
+        return {**super().environment(config), **getattr(self, "more_environment", {})}
+
+    def test_one_wide_element_is_not_made_of_two(self):
+        def make(f):
+            f["d"] = numpy.zeros(100, "c16")
+        self.fork(make, lambda f: f["d"].__setitem__(3, 1.0), lambda f: f["d"].__setitem__(3, 1j))
+        self.assertIn("/d has values that neither side has", self.expect_unsound())
+
     def test_one_side_may_add_while_the_other_edits(self):
         self.fork(lambda f: f.create_dataset("a", data=numpy.zeros(1000)),
                   lambda f: f["a"].__setitem__(3, 5.0), lambda f: f.create_dataset("new", data=numpy.arange(2000)))
