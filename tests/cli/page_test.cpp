@@ -20,7 +20,7 @@ std::vector<Page> all_pages() {
 TEST(Page, SynopsisComesFromTheTable) {
   EXPECT_EQ(synopsis(*find_command("commit")), "peel commit FILE... [-m TEXT] [--author NAME] [--codec NAME] [--full] [--no-hdf5]");
   EXPECT_EQ(synopsis(*find_command("merge")),
-            "peel merge FILE BRANCH [--ours|--theirs] [-m TEXT] [--author NAME] [--assume-closed]");
+            "peel merge FILE BRANCH [--ours|--theirs] [--force] [-m TEXT] [--author NAME] [--assume-closed]");
   EXPECT_EQ(synopsis(*find_command("diff")).substr(0, 30), "peel diff FILE [REV [REV2]] [-");
 }
 
