@@ -289,7 +289,8 @@ constexpr Command table[] = {
          "nothing is changed, unless --ours or --theirs decides each of them; neither takes a side as a whole, which "
          "`peel rollback FILE BRANCH` does. Where a side is an HDF5 file, the result is looked at before it is recorded: "
          "it must open, what was readable must be readable, what one side alone changed must be as that side has it, "
-         "elements that differ must be whole elements of one side, and not both sides may have made the file longer. "
+         "elements that differ must be whole elements of one side, no side may have changed what the other removed, "
+         "and not both may have made the file longer. "
          "Else nothing is changed, unless --force. Not checked: elements of a dataset that both sides gave another "
          "shape, type or storage; data in other files, behind filters peel lacks, or in free space the file keeps "
          "track of. What other formats make of the bytes is not looked at.",
