@@ -66,7 +66,9 @@ std::string recorded_text(const workspace::Paths& paths, const workspace::Commit
   return out + ", history +" + size_text(revision.bytes_added) + " = " + size_text(report.onion_bytes);
 }
 
-void write_report(JsonWriter& json, const workspace::Paths& paths, const workspace::CommitReport& report) {
+Status write_report(JsonWriter& json, const workspace::Paths& paths, const workspace::CommitReport& report) {
+  PEEL_TRY(const Onion onion, workspace::open_onion(paths), shown(paths));
+  const RefNames names(onion);
   json.begin_object();
   write_paths(json, paths);
   json.boolean("added", report.result.added)
@@ -75,8 +77,9 @@ void write_report(JsonWriter& json, const workspace::Paths& paths, const workspa
       .integer("onion_bytes", report.onion_bytes);
   if (report.unhealthy) json.string("unhealthy", *report.unhealthy);
   json.key("revision");
-  write_revision(json, report.result.revision, nullptr);
+  write_revision(json, report.result.revision, &names);
   json.end_object();
+  return {};
 }
 
 Result<workspace::CommitReport> commit_one(Context& context, const workspace::Paths& paths) {
@@ -108,7 +111,7 @@ Result<int> run_commit(Context& context) {
     }
     warn_about(context, *paths, *report);
     context.report(recorded_text(*paths, *report));
-    write_report(json, *paths, *report);
+    if (context.json) PEEL_CHECK(write_report(json, *paths, *report), "");
     done.push_back(std::move(*paths));
   }
   json.end_array().end_object();
