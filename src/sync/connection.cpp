@@ -69,6 +69,13 @@ std::string name_for_messages(const Url& url) {
   return {};
 }
 
+// In front of what went wrong: "lab", not "lab:".
+std::string place_of(const Url& url) {
+  std::string text = url.text();
+  if (text.ends_with(':')) text.pop_back();
+  return escape_for_terminal(text);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Connection>> Connection::open(const Url& url, const ConnectOptions& options) {
@@ -78,18 +85,18 @@ Result<std::unique_ptr<Connection>> Connection::open(const Url& url, const Conne
   c->staging_key_ = "from-" + short_hex(codec::blake3(as_bytes(url.text())), 16);
   switch (url.kind) {
     case Url::Kind::file:
-      PEEL_CHECK(c->connect_local(url.path, options.cancel), url.text());
-      PEEL_CHECK(c->start_session(options), url.text());
+      PEEL_CHECK(c->connect_local(url.path, options.cancel), place_of(url));
+      PEEL_CHECK(c->start_session(options), place_of(url));
       return c;
     case Url::Kind::peer: {
-      PEEL_CHECK(c->connect_peer(url, options), url.text());
+      PEEL_CHECK(c->connect_peer(url, options), place_of(url));
       return c;
     }
     case Url::Kind::server:
       break;
   }
   if (options.insecure) {
-    PEEL_CHECK(c->connect_plain(url, options), url.text());
+    PEEL_CHECK(c->connect_plain(url, options), place_of(url));
     return c;
   }
   PEEL_CHECK(c->open_config(options), "");
@@ -97,7 +104,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const Url& url, const Conne
   Check check;
   check.peers = &peers;
   check.wanted = to_string(HostPort{url.host, url.port});
-  PEEL_CHECK(c->connect_tls(url.host, url.port, check, options), url.text());
+  PEEL_CHECK(c->connect_tls(url.host, url.port, check, options), place_of(url));
   return c;
 }
 
@@ -140,7 +147,11 @@ Status Connection::connect_plain(const Url& url, const ConnectOptions& options) 
 Status Connection::connect_peer(const Url& url, const ConnectOptions& options) {
   PEEL_CHECK(open_config(options), "");
   trust::PeerStore peers(*config_);
-  PEEL_TRY(const auto peer, peers.by_name(url.peer), "");
+  const auto found = peers.by_name(url.peer);
+  if (!found && found.error().kind() == ErrorKind::not_found)
+    return Error(found.error()).advise("use an invite with: peel join INVITE --name " + escape_for_terminal(url.peer));
+  if (!found) return found.error();
+  const trust::Peer& peer = *found;
   if (peer.revoked) return fail(ErrorKind::refused, "'" + url.peer + "' is not trusted any more");
   if (peer.addresses.empty())
     return fail(ErrorKind::not_found, "no address is known for '" + url.peer + "': use peel://HOST/NAME once");

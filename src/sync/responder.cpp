@@ -61,7 +61,8 @@ Status Responder::run() {
     }
   }
   if (pushing_) (void)pushing_->importer.sync_staged().ok();  // what came is not sent again; best effort
-  if (!outcome) {
+  const bool told = !outcome && operation_ == "join" && outcome.error().kind() == ErrorKind::refused;  // with the reason
+  if (!outcome && !told) {
     const bool turned_away = operation_.empty() && outcome.error().kind() == ErrorKind::refused;
     service_.note(turned_away          ? "refuse"
                   : operation_.empty() ? "error"
@@ -110,7 +111,7 @@ Status Responder::begin_operation(trust::Level level, const char* operation, con
 void Responder::on_done() {
   if (operation_ == "fetch" || operation_ == "repair")
     service_.note(operation_, name_,
-                  std::to_string(stats_.revisions) + " revisions, " + std::to_string(stats_.chunks) + " chunks sent");
+                  amount_text(stats_) + " sent");
   serving_.reset();
   drop_push();
   operation_.clear();
@@ -131,7 +132,7 @@ Status Responder::on_ls(proto::LsAsked& event) {
                            }),
              "");
   session_.end_ls();
-  service_.note("ls", event.prefix, std::to_string(listed) + " onions");
+  service_.note("ls", event.prefix, std::to_string(listed) + (listed == 1 ? " onion" : " onions"));
   return {};
 }
 

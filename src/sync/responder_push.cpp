@@ -202,10 +202,9 @@ Status Responder::conclude_push() {
       }
     }
   }
-  std::string text = words_for(push.results) + "; " + std::to_string(stats_.revisions) + " revisions, " +
-                     std::to_string(stats_.chunks) + " chunks received";
   session_.answer_push(push.results);
-  service_.note("push", name_, text);
+  service_.note("push", name_,
+                push.results.empty() ? "nothing to change" : words_for(push.results) + "; " + amount_text(stats_) + " received");
   return {};
 }
 

@@ -69,6 +69,11 @@ Status LayerSource::answer(const proto::NeedChunk& event, proto::HistorySession&
   return {};
 }
 
+std::string amount_text(const TransferStats& stats) {
+  return std::to_string(stats.revisions) + (stats.revisions == 1 ? " revision, " : " revisions, ") +
+         std::to_string(stats.chunks) + (stats.chunks == 1 ? " chunk" : " chunks");
+}
+
 Status LayerSink::answer(const proto::CheckChunks& event, proto::HistorySession& session) {
   std::vector<bool> missing;
   missing.reserve(event.names.size());

@@ -47,6 +47,9 @@ private:
   std::uint64_t unsynced_ = 0;
 };
 
+// "1 revision, 3 chunks"
+std::string amount_text(const TransferStats& stats);
+
 // Reads one chunk of an onion by name; not_found when it is not there.
 Result<StoredChunk> chunk_of(const Onion& onion, const ChunkName& name);
 // Branches and tags: what an onion shows to peers. A tag whose note is longer than this stays at home.

@@ -21,7 +21,7 @@ constexpr std::size_t max_addresses = 8, max_grants = 8, max_text = 255;
 // Used and expired invites are kept this long, so that the log can say what became of one.
 constexpr std::int64_t keep_spent_ns = 30LL * 24 * 3600 * 1'000'000'000;
 // The one answer a stranger gets, whatever the reason.
-constexpr const char* not_valid = "this invite is not valid here: ask for a new one";
+constexpr const char* not_valid = "this invite is used up, expired or unknown here: ask for a new one";
 
 Digest hash_of(const InviteSecret& secret) {
   return Digest{codec::blake3_derive_key("peel 2026 invite secret", secret)};
