@@ -33,7 +33,10 @@ Result<Target> judge_target(const std::string& onion_path, const std::string& ou
   const std::string shown = escape_for_terminal(out);
   struct stat st;
   if (::stat(out.c_str(), &st) != 0) {
-    if (errno == ENOENT) return Target::absent;
+    if (errno == ENOENT) {
+      PEEL_CHECK(require_directory_of(out), "");
+      return Target::absent;
+    }
     return Error::from_errno(errno, "stat " + shown);
   }
   if (S_ISDIR(st.st_mode)) return fail(ErrorKind::usage, shown + " is a directory: name a file in it");
@@ -48,7 +51,10 @@ Result<Target> judge_target(const std::string& onion_path, const std::string& ou
 
 Status publish(const TempName& temp, const std::string& out, Target target) {
   FileSystem& disk = posix_file_system();
-  PEEL_CHECK(disk.rename(temp.fresh_path(), out, target == Target::file), "");
+  if (auto named = disk.rename(temp.fresh_path(), out, target == Target::file); !named) {
+    if (named.error().kind() == ErrorKind::exists) return fail(ErrorKind::exists, escape_for_terminal(out) + " appeared just now");
+    return Error::from_errno(named.error().os_error(), "name " + escape_for_terminal(out));
+  }
   return disk.sync_directory_of(out);
 }
 

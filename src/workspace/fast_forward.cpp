@@ -77,7 +77,7 @@ Result<FastForwardReport> pull_fast_forward(const Paths& paths, const RevisionId
   PEEL_TRY(const Follow follow, judge(onion, replacement, before, target, create_missing), "");
   if (follow == Follow::modified && !request.leave_modified_file && !request.discard)
     return fail(ErrorKind::refused, escape_for_terminal(paths.file) + " has unsaved changes: what was fetched is here (@" +
-                                        std::to_string(target.number) + "), commit yours and then peel merge it");
+                                        std::to_string(target.number) + "), the branch was not moved");
   const Follow action = follow == Follow::modified && request.discard ? Follow::replace : follow;
   std::vector<RefChange> changes(1);
   changes[0].kind = RefKind::branch;

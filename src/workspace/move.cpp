@@ -26,6 +26,7 @@ bool is_directory(const std::string& path) {
 Result<Paths> new_paths(const Paths& paths, const std::string& new_name) {
   std::string target = new_name;
   if (is_directory(target)) target += (target.back() == '/' ? "" : "/") + base_name_of(paths.file);
+  PEEL_CHECK(require_directory_of(target), "");
   std::optional<std::string> onion;
   if (paths.onion_elsewhere) onion = paths.onion;
   return locate(target, onion);

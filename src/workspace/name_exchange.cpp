@@ -38,7 +38,7 @@ Status exchange_by_link(const TempName& temp, const std::string& file, const Fil
 Status exchange_names(const TempName& temp, const std::string& file, const FileTimes& old_file) {
   // Renamed first: from the exchange on, the name holds the user's bytes, and must say so after a crash.
   if (::rename(temp.fresh_path().c_str(), temp.swap_path().c_str()) != 0)
-    return Error::from_errno(errno, "rename " + escape_for_terminal(temp.fresh_path()));
+    return Error::from_errno(errno, "replace " + escape_for_terminal(file));
   if (::renameat2(AT_FDCWD, temp.swap_path().c_str(), AT_FDCWD, file.c_str(), RENAME_EXCHANGE) == 0) return {};
   const int code = errno;
   if (is_missing_call(code)) return exchange_by_link(temp, file, old_file);

@@ -83,6 +83,13 @@ Result<std::vector<Paths>> onions_in(const std::string& directory) {
   return found;
 }
 
+Status require_directory_of(const std::string& path) {
+  const std::string directory = directory_of(path);
+  if (exists(directory)) return {};
+  const std::string shown = escape_for_terminal(directory);
+  return fail(ErrorKind::not_found, "there is no directory " + shown + ": make it first, with mkdir -p " + shown);
+}
+
 Result<Onion> open_onion(const Paths& paths, Access access, Damaged damaged, const Cancel* cancel) {
   OpenOptions options;
   options.damaged_too = damaged == Damaged::readable;

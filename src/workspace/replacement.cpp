@@ -112,10 +112,10 @@ Status Replacement::install(const Reader& reader, const RevisionInfo& info) {
   if (!source_) return create(temp, reader, info);
 
   PEEL_TRY(UniqueFd fresh, temp.create_fresh(), "");
-  PEEL_CHECK(write_revision(reader, fresh.get(), request_.run), "write " + escape_for_terminal(temp.fresh_path()));
+  PEEL_CHECK(write_revision(reader, fresh.get(), request_.run), "write " + escape_for_terminal(paths_.file));
   PEEL_CHECK(copy_attributes(source_->fd(), fresh.get()), escape_for_terminal(paths_.file));
   PEEL_CHECK(set_mtime(fresh.get(), info.meta.mtime_ns), "");
-  if (::fsync(fresh.get()) != 0) return Error::from_errno(errno, "fsync " + escape_for_terminal(temp.fresh_path()));
+  if (::fsync(fresh.get()) != 0) return Error::from_errno(errno, "fsync " + escape_for_terminal(paths_.file));
 
   at(Step::before_exchange);
   PEEL_CHECK(check_untouched(), "");
@@ -133,14 +133,14 @@ Status Replacement::install(const Reader& reader, const RevisionInfo& info) {
 
 Status Replacement::create(const TempName& temp, const Reader& reader, const RevisionInfo& info) {
   PEEL_TRY(const UniqueFd fresh, temp.create_fresh(recorded_permissions(info.meta.mode)), "");
-  PEEL_CHECK(write_revision(reader, fresh.get(), request_.run), "write " + escape_for_terminal(temp.fresh_path()));
+  PEEL_CHECK(write_revision(reader, fresh.get(), request_.run), "write " + escape_for_terminal(paths_.file));
   PEEL_CHECK(set_mtime(fresh.get(), info.meta.mtime_ns), "");
-  if (::fsync(fresh.get()) != 0) return Error::from_errno(errno, "fsync " + escape_for_terminal(temp.fresh_path()));
+  if (::fsync(fresh.get()) != 0) return Error::from_errno(errno, "fsync " + escape_for_terminal(paths_.file));
   at(Step::before_exchange);
   FileSystem& disk = posix_file_system();
   if (auto named = disk.rename(temp.fresh_path(), paths_.file, false); !named) {
     if (named.error().kind() == ErrorKind::exists) return refusal(paths_.file, "appeared just now: look again");
-    return named;
+    return Error::from_errno(named.error().os_error(), "name " + escape_for_terminal(paths_.file));
   }
   return disk.sync_directory_of(paths_.file);
 }

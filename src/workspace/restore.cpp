@@ -96,7 +96,11 @@ Result<ReplaceReport> restore(const Paths& paths, std::string_view rev, const Re
 
 Result<ReplaceReport> switch_branch(const Paths& paths, const std::string& branch, const ReplaceRequest& request) {
   PEEL_TRY(Onion onion, open_onion(paths, Access::write, Damaged::refused, request.run.cancel), "");
-  PEEL_TRY(const RevisionInfo target, head_of(onion, branch), "");
+  auto head = head_of(onion, branch);
+  if (!head && head.error().kind() == ErrorKind::not_found)
+    return std::move(head.error()).advise("peel branch " + escape_for_terminal(paths.file) + " lists the branches, and makes one when a NAME follows");
+  if (!head) return std::move(head.error());
+  const RevisionInfo target = *head;
   std::vector<RefChange> changes{current_branch_change(branch)};
   ReplaceReport report;
   report.revision = target;

@@ -86,7 +86,7 @@ TempName::~TempName() {
 
 Result<UniqueFd> TempName::create_fresh(unsigned permissions) const {
   UniqueFd fd(::open(fresh_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, permissions));
-  if (!fd) return Error::from_errno(errno, "create " + escape_for_terminal(fresh_));
+  if (!fd) return Error::from_errno(errno, "make a temporary file in " + escape_for_terminal(directory_of(fresh_)));
   return fd;
 }
 

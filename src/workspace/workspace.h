@@ -47,6 +47,8 @@ Result<Paths> locate(const std::string& name, const std::optional<std::string>& 
 
 // Every *.onion of a directory, sorted by name: what `peel log` and `peel status` without FILE list.
 Result<std::vector<Paths>> onions_in(const std::string& directory);
+// not_found, naming the directory, when nothing can be made at `path` because that is missing.
+Status require_directory_of(const std::string& path);
 
 // not_found says how to start a history. `readable`: also one where damage may have taken revisions (Onion::is_complete).
 enum class Damaged : std::uint8_t { refused, readable };
