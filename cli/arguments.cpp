@@ -118,6 +118,8 @@ private:
       std::vector<std::string_view> names;
       for (const Option* option : options) names.emplace_back(option->name);
       const std::string meant = nearest(name, names);
+      if (name == "oneline" && out_.command_ != nullptr && out_.command_->name == std::string_view("log"))
+        return wrong("unknown option --oneline; -n N and --no-hdf5 make the list shorter");
       return wrong("unknown option --" + escape_for_terminal(name) +
                    (meant.empty() ? "" : "; did you mean --" + meant + "?"));
     }

@@ -19,7 +19,7 @@ Status cat_revision(Context& context, const std::string& rev, std::uint64_t offs
   PEEL_TRY(const NamedOnion named, open_named(context), "");
   const auto sink = [&context](Bytes data) { return context.out.write_through(data); };
   const Result<std::uint64_t> written = workspace::cat(named.onion, rev, offset, length, sink, run_of(context));
-  if (!written) return Error(written.error()).in(shown(named.paths));
+  if (!written) return with_repair_hint(Error(written.error()).in(shown(named.paths)), named.paths);
   return {};
 }
 
@@ -67,7 +67,7 @@ Result<int> run_export(Context& context) {
   const Result<workspace::ExportReport> report = history
                                                      ? workspace::export_onion(named.paths, *output, request)
                                                      : workspace::export_revision(named.onion, rev, *output, request);
-  if (!report) return Error(report.error());
+  if (!report) return with_repair_hint(report.error(), named.paths);
   progress.clear();
   if (history)
     context.report(shown(*output) + ": the history of " + shown(named.paths) + ", " + size_text(report->size));

@@ -35,7 +35,7 @@ Result<int> run_restore(Context& context) {
       workspace::restore(paths, context.arguments.operand_or(1, ""), replace_request(context, progress));
   progress.clear();
   tell_leftovers(context, {paths});
-  if (!report) return report.error();
+  if (!report) return with_repair_hint(report.error(), paths);
   context.report(shown(paths) + ": " + revision_name(report->revision) + ", working file " + fate_of_file(*report));
   return 0;
 }
@@ -46,8 +46,10 @@ Result<int> run_rollback(Context& context) {
   workspace::ReplaceRequest request = replace_request(context, progress);
   request.note = context.arguments.value("message").value_or("");
   request.author = context.arguments.value("author");
-  PEEL_TRY(const auto report, workspace::rollback(paths, context.arguments.operand_or(1, ""), request), "");
+  const auto rolled = workspace::rollback(paths, context.arguments.operand_or(1, ""), request);
   progress.clear();
+  if (!rolled) return with_repair_hint(rolled.error(), paths);
+  const workspace::ReplaceReport& report = *rolled;
   if (report.revision_added)
     context.report(shown(paths) + ": added " + revision_name(report.revision) + ", equal to " +
                    shown(context.arguments.operand_or(1, "")) + "; working file " + fate_of_file(report));
@@ -60,9 +62,10 @@ Result<int> run_switch(Context& context) {
   PEEL_TRY(const workspace::Paths paths, paths_of(context), "");
   const std::string branch = context.arguments.operand_or(1, "");
   Progress progress(context, shown(paths) + ": switching");
-  PEEL_TRY(const auto report, workspace::switch_branch(paths, branch, replace_request(context, progress)),
-           shown(paths));
+  const auto switched = workspace::switch_branch(paths, branch, replace_request(context, progress));
   progress.clear();
+  if (!switched) return with_repair_hint(Error(switched.error()).in(shown(paths)), paths);
+  const workspace::ReplaceReport& report = *switched;
   context.report(shown(paths) + ": on " + shown(branch) + " at " + revision_name(report.revision) + ", working file " +
                  fate_of_file(report));
   return 0;

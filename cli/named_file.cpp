@@ -33,6 +33,13 @@ Status complete(const NamedOnion& named) {
   return fail(ErrorKind::corrupt, shown(named.paths.onion) + " is damaged: something may be missing from this list");
 }
 
+Error with_repair_hint(Error error, const workspace::Paths& paths) {
+  if (error.kind() != ErrorKind::corrupt || !error.advice().empty()) return error;
+  const std::string verify = "peel verify " + shown(paths);
+  return std::move(error).advise(verify + " says what is damaged, " + verify +
+                                 " --repair-from URL mends it from another copy of this history");
+}
+
 std::string shown(const std::string& name) { return escape_for_terminal(name); }
 std::string shown(const workspace::Paths& paths) { return shown(paths.file); }
 

@@ -22,6 +22,9 @@ void warn_of_damage(const Context& context, const workspace::Paths& paths, std::
 // corrupt when revisions or refs may be missing: what was listed is not all there was.
 Status complete(const NamedOnion& named);
 
+// To what failed because a history is damaged, adds what can be done.
+Error with_repair_hint(Error error, const workspace::Paths& paths);
+
 // The file's name for messages, escaped.
 std::string shown(const workspace::Paths& paths);
 std::string shown(const std::string& name);

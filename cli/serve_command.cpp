@@ -1,4 +1,5 @@
 // cli/serve_command.cpp - serve.
+#include <cerrno>
 #include <filesystem>
 
 #include "cli/context.h"
@@ -50,10 +51,18 @@ Result<int> run_serve(Context& context) {
     std::filesystem::create_directories(root, error);
     if (error) return fail(ErrorKind::io, shown(root) + ": cannot be made: " + error.message());
   }
+  std::error_code ignored;
+  if (!std::filesystem::exists(root, ignored))
+    return fail(ErrorKind::not_found, "there is no directory " + shown(root) + ": make it with mkdir -p " + shown(root) +
+                                          ", or say --create, which also lets peers make new histories");
   if (options.insecure)
     context.messages.warning("no encryption and no keys: everybody who reaches the port may read" +
                              std::string(options.insecure_write ? " and write" : ""));
-  PEEL_TRY(hub::Hub hub, hub::Hub::start(std::move(options)), "");
+  auto started = hub::Hub::start(std::move(options));
+  if (!started && started.error().os_error() == EADDRINUSE)
+    return std::move(started.error()).advise("choose another with --listen HOST:PORT; port 0 is any free one");
+  if (!started) return std::move(started.error());
+  hub::Hub hub = std::move(*started);
   const std::string key = hub.key().is_zero() ? "without a key" : "as " + trust::fingerprint(hub.key());
   context.out.line("serving " + shown(root) + " at " + hub.address() + " " + key);
   PEEL_CHECK(context.out.flush(), "");  // whoever started us waits for this line

@@ -116,6 +116,7 @@ Result<int> run_clone(Context& context) {
     return fail(ErrorKind::exists, shown(paths.onion) + " exists already, without its file: peel restore " +
                                        shown(paths) + " makes it, peel pull " + shown(paths) + " asks for news");
 
+  PEEL_CHECK(workspace::require_directory_of(paths.onion), shown(paths));
   workspace::remove_stale(paths.onion, nullptr);  // of clones that were killed
   Progress progress(context, shown(paths) + ": cloning");
   PEEL_TRY(const sync::FetchResult result, sync::clone(url, paths.onion, connect_options(context, progress)), "");
@@ -181,7 +182,12 @@ Result<workspace::FastForwardReport> step_forward(Context& context, const worksp
   request.leave_modified_file = context.arguments.has("keep-changes");
   request.reason = "pull from " + target.remote;
   request.run = {.cancel = &context.cancel, .progress = progress.function()};
-  return workspace::pull_fast_forward(paths, branch.remote, request);
+  auto moved = workspace::pull_fast_forward(paths, branch.remote, request);
+  if (!moved && moved.error().kind() == ErrorKind::refused)
+    return std::move(moved.error())
+        .advise("to keep your changes: peel commit " + shown(paths) + ", then peel merge " + shown(paths) + " " + theirs +
+                "; to drop them: peel restore " + shown(paths) + " --discard, then peel pull " + shown(paths));
+  return moved;
 }
 
 void tell_pull(Context& context, const workspace::Paths& paths, const workspace::FastForwardReport& report) {

@@ -74,7 +74,14 @@ Status HubService::admit(const proto::Hello& hello) {
 Status HubService::authorize(trust::Level level, const std::string& name) {
   PEEL_CHECK(sync::check_onion_name(name), "");
   if (!admitted_) return fail(ErrorKind::refused, "not admitted");
-  if (key_) return hub_.peers->authorize(*key_, level, name);
+  if (key_) {
+    Status allowed = hub_.peers->authorize(*key_, level, name);
+    if (allowed || allowed.error().kind() != ErrorKind::refused || !hub_.peers->admit(*key_)) return allowed;
+    return fail(ErrorKind::refused, allowed.error().message() + "; " + peer_ +
+                                        " is this server's name for your machine: ask its operator for peel trust " +
+                                        trust::fingerprint(*key_) + " --name " + peer_ + " --allow " +
+                                        trust::to_string(level));
+  }
   if (level == trust::Level::read || hub_.options.insecure_write) return {};
   return fail(ErrorKind::refused, "this server lets unencrypted connections read only");
 }
@@ -147,7 +154,10 @@ Status HubService::list(const std::string& prefix, const std::function<Status(co
 }
 
 Result<proto::Joined> HubService::join(const proto::Join& request) {
-  if (!key_) return fail(ErrorKind::refused, "an invite needs an encrypted connection");
+  if (!key_) {
+    note("join", "", "refused: not encrypted");
+    return fail(ErrorKind::refused, "an invite needs an encrypted connection");
+  }
   std::string local_reason;
   auto peer = trust::InviteStore(*hub_.config).redeem(request.secret, *key_, request.name, now_ns(), &local_reason);
   if (!peer) {

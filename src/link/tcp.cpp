@@ -108,7 +108,8 @@ Result<std::unique_ptr<Channel>> race(const addrinfo* list, std::optional<Instan
     PEEL_TRY(auto won, race.step(until, cancel), "");
     if (won) return won;
   }
-  return fail(ErrorKind::network, std::strerror(race.last_error()));
+  Error failed = fail(ErrorKind::network, std::strerror(race.last_error()));
+  return race.last_error() == ECONNREFUSED ? std::move(failed).advise("is peel serve running there?") : failed;
 }
 
 Result<UniqueFd> listen_on(const addrinfo* at, std::uint16_t port) {

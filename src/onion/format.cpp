@@ -62,7 +62,7 @@ std::array<std::byte, superblock_size> encode(const Superblock& s) {
 
 Result<Superblock> decode_superblock(Bytes bytes) {
   if (bytes.size() < superblock_size) return fail(ErrorKind::truncated, "superblock");
-  if (std::memcmp(bytes.data(), superblock_magic, 8) != 0) return fail(ErrorKind::corrupt, "not an onion");
+  if (std::memcmp(bytes.data(), superblock_magic, 8) != 0) return fail(ErrorKind::corrupt, "this is no history of peel, or its beginning was overwritten");
   const auto crc = WireReader::load<std::uint32_t>(bytes.data() + superblock_crc_offset);
   if (crc != codec::crc32c(0, bytes.first(superblock_crc_offset))) return fail(ErrorKind::corrupt, "superblock checksum");
   WireReader r(bytes.subspan(8));

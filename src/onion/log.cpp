@@ -166,7 +166,7 @@ Result<SuperblockSlots> read_superblocks(const File& file) {
   }
   const bool newer = first_error && first_error->kind() == ErrorKind::unsupported;
   if (newer || (!valid[0] && !valid[1])) {
-    if (first_error->kind() == ErrorKind::truncated) return fail(ErrorKind::corrupt, "too short to be an onion");
+    if (first_error->kind() == ErrorKind::truncated) return fail(ErrorKind::corrupt, "this is no history of peel, or one that was cut off: too short");
     return std::move(*first_error);
   }
   const bool second = valid[1] && (!valid[0] || valid[1]->sequence > valid[0]->sequence);

@@ -40,6 +40,8 @@ class Resolver {
   explicit Resolver(const Onion::Impl& m) : m_(m) {}
 
   Result<std::uint64_t> resolve(std::string_view rev) const {
+    if (const auto dots = rev.find(".."); dots != std::string_view::npos)
+      return bad(rev, "two revisions are two words, as in @1 @3");
     // Suffixes ~K peel off from the right.
     std::uint64_t steps = 0;
     std::string_view base = rev;
@@ -69,7 +71,8 @@ class Resolver {
     for (const RefKind kind : {RefKind::branch, RefKind::tag, RefKind::remote})
       if (const auto* ref = m_.find_ref(kind, name)) return number_of(*ref);
     if (rev.size() >= hex_prefix_min && rev.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos) return by_prefix(rev, rev);
-    return fail(ErrorKind::not_found, m_.path + ": no branch, tag or revision called '" + escape_for_terminal(rev) + "' (peel log lists them)");
+    const std::string hint = parse_number(rev) ? "revision number " + name + " is written @" + name : "peel log lists them";
+    return fail(ErrorKind::not_found, m_.path + ": no branch, tag or revision called '" + escape_for_terminal(rev) + "' (" + hint + ")");
   }
 
   Error bad(std::string_view rev, const char* why) const {

@@ -52,7 +52,7 @@ public:
       } else if (!forward) {
         plan.reject(
             RefKind::branch, name, now,
-            behind ? escape_for_terminal(name) + " is behind the server's: pull" : reason_not_fast_forward(name));
+            behind ? reason_behind(name) : reason_not_fast_forward(name));
         return {};
       }
     }

@@ -14,6 +14,7 @@ namespace peel::sync {
 // What is at stake, in words for `reason`: each says what is wrong and what to do.
 std::string reason_moved(const std::string& name);
 std::string reason_not_fast_forward(const std::string& name);
+std::string reason_behind(const std::string& name);
 std::string reason_tag_exists(const std::string& name);
 
 // ok(true): may happen. ok(false): `result` says why not. `graph` may be null before the data came: then
