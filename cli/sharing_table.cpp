@@ -52,13 +52,13 @@ constexpr JsonKey fetch_json[] = {
     {"branches[].ahead", "integer", "revisions only here"},
     {"branches[].behind", "integer", "revisions only there"},
     {"tags", "array", "tags that were added, or that differ (the local one is kept)"},
-    {"tags[].name", "string?", ""},
-    {"tags[].state", "string?", "added or differs"},
+    {"tags[].name", "string", ""},
+    {"tags[].state", "string", "added or differs"},
     {"pulled", "object?", "peel pull alone"},
-    {"pulled.branch", "string?", "the current branch"},
-    {"pulled.moved", "boolean?", "it was fast-forwarded"},
-    {"pulled.file_changed", "boolean?", "the working file was rewritten"},
-    {"pulled.file_left", "boolean?", "the working file has unsaved changes and was left alone"},
+    {"pulled.branch", "string", "the current branch"},
+    {"pulled.moved", "boolean", "it was fast-forwarded"},
+    {"pulled.file_changed", "boolean", "the working file was rewritten"},
+    {"pulled.file_left", "boolean", "the working file has unsaved changes and was left alone"},
 };
 constexpr Example fetch_examples[] = {
     {"peel fetch data.h5", "bring what origin has; branches and file stay as they are"}};
@@ -100,6 +100,7 @@ constexpr JsonKey push_json[] = {
 constexpr Example push_examples[] = {
     {"peel push data.h5", "send the current branch to origin"},
     {"peel push data.h5 lab:runs/data.h5", "to a place, without naming it first"},
+    {"peel push data.h5 /backup/data.h5", "to a history on another disk"},
 };
 constexpr ExitNote push_exits[] = {
     {1, "somebody else moved the branch in the same moment; run it again"},
@@ -123,7 +124,7 @@ constexpr Example remote_examples[] = {
     {"peel remote data.h5 origin lab:runs/data.h5", "where `peel push` goes from now on"},
 };
 
-constexpr Operand ls_operands[] = {{"URL", "a server, or a directory on it", true}};
+constexpr Operand ls_operands[] = {{"URL", "a server, a directory on it, or one of this machine", true, false, Completes::directory}};
 constexpr Option ls_options[] = {insecure};
 constexpr JsonKey ls_json[] = {
     {"url", "string", ""},
@@ -131,10 +132,14 @@ constexpr JsonKey ls_json[] = {
     {"onions[].name", "string", ""},
     {"onions[].current_branch", "string", ""},
     {"onions[].branches", "array", ""},
-    {"onions[].branches[].name", "string?", ""},
-    {"onions[].branches[].head", "string?", "revision id"},
+    {"onions[].branches[].name", "string", ""},
+    {"onions[].branches[].head", "string", "revision id"},
 };
-constexpr Example ls_examples[] = {{"peel ls lab:", "every history on the server that you may read"}};
+constexpr Example ls_examples[] = {
+    {"peel ls lab:", "every history on the server that you may read"},
+    {"peel ls lab:runs", "those below runs"},
+    {"peel ls .", "those in this directory and below it"},
+};
 
 // clang-format off: fields that belong together share a line
 constexpr Command table[] = {
@@ -204,8 +209,8 @@ constexpr Command table[] = {
      .run = run_remote},
     {.name = "ls",
      .group = Group::sharing,
-     .summary = "list the histories of a server",
-     .description = "Shows only what you may read there.",
+     .summary = "list the histories of a server or directory",
+     .description = "Shows only what you may read there, also what lies in folders; names that begin with a dot are left out.",
      .operands = ls_operands,
      .options = ls_options,
      .json = ls_json,

@@ -12,7 +12,23 @@ namespace peel::cli {
 
 namespace {
 
-bool is_url(const std::string& text) { return text.find_first_of(":/") != std::string::npos; }
+// A path as it is remembered: the same from every directory.
+std::string absolute_path(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  if (error) return path;
+  // ".." behind a symbolic link leads elsewhere than the text says.
+  const bool climbs = std::find(whole.begin(), whole.end(), "..") != whole.end();
+  const std::filesystem::path tidy = climbs ? std::filesystem::weakly_canonical(whole, error) : whole.lexically_normal();
+  return error ? whole.string() : tidy.string();
+}
+
+bool is_word(const std::string& text) { return text.find_first_of(":/") == std::string::npos; }
+
+bool is_here(const std::string& text) {
+  std::error_code ignored;
+  return std::filesystem::exists(text, ignored) || std::filesystem::exists(text + ".onion", ignored);
+}
 
 }  // namespace
 
@@ -28,20 +44,26 @@ sync::ConnectOptions connect_options(const Context& context, Progress& progress)
 }
 
 Result<sync::Url> parse_url(const std::string& text) {
-  std::error_code ignored;
-  const bool plain_name = text.find_first_of(":/") == std::string::npos && std::filesystem::exists(text, ignored);
-  return sync::Url::parse(plain_name ? "./" + text : text);
+  // One word that is not here is more likely a peer or a remote misspelt than a file to be made.
+  if (!text.empty() && is_word(text) && !is_here(text))
+    return fail(ErrorKind::not_found, "there is no file or history " + shown(text) + " here; a peer is written " +
+                                          shown(text) + ":, a path that shall be made ./" + shown(text));
+  const bool bare = !text.empty() && text.find(':') == std::string::npos && text[0] != '/';
+  PEEL_TRY(sync::Url url, sync::Url::parse(bare ? "./" + text : text), "");
+  if (url.kind == sync::Url::Kind::file) url.path = absolute_path(url.path);
+  return url;
 }
 
 Result<Target> target_of(const Context& context, const Onion& onion) {
   const std::string text = context.arguments.operand_or(1, "");
-  if (!is_url(text)) {
+  const std::vector<sync::Remote> known = sync::remotes(onion);
+  const bool a_name = std::any_of(known.begin(), known.end(), [&](const auto& remote) { return remote.name == text; });
+  if (a_name || (is_word(text) && !is_here(text)) || text.empty()) {
     PEEL_TRY(const sync::Remote remote, sync::find_remote(onion, text), "");
     PEEL_TRY(sync::Url url, sync::Url::parse(remote.url), "remote " + shown(remote.name));
     return Target{remote.name, std::move(url)};
   }
   PEEL_TRY(sync::Url url, parse_url(text), "");
-  const std::vector<sync::Remote> known = sync::remotes(onion);
   for (const sync::Remote& remote : known)
     if (remote.url == url.text()) return Target{remote.name, std::move(url)};
   if (known.empty()) return Target{"origin", std::move(url), false};

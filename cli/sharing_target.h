@@ -16,7 +16,7 @@ namespace peel::cli {
 // `progress` must outlive what is returned.
 sync::ConnectOptions connect_options(const Context& context, Progress& progress);
 
-// A URL as typed; a plain name of a local file is understood too.
+// A URL as typed. What has no ':' is a path of this machine, and comes out absolute.
 Result<sync::Url> parse_url(const std::string& text);
 
 struct Target {

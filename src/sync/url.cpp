@@ -10,7 +10,7 @@ namespace {
 
 Error bad(std::string_view text, const std::string& why) {
   return fail(ErrorKind::usage, "'" + escape_for_terminal(text) + "': " + why +
-                                    "; a URL is peel://HOST[:PORT]/NAME, PEER:NAME or file:///PATH");
+                                    "; a URL is peel://HOST[:PORT]/NAME, PEER:NAME or a path");
 }
 
 bool begins(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
