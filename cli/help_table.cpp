@@ -25,9 +25,9 @@ constexpr JsonKey help_json[] = {
     {"commands[].options[].value", "string?", "placeholder; absent: a flag"},
     {"commands[].options[].help", "string", ""},
     {"commands[].keys", "array", "keys of the --json document"},
-    {"commands[].keys[].path", "string?", ""},
-    {"commands[].keys[].type", "string?", ""},
-    {"commands[].keys[].help", "string?", ""},
+    {"commands[].keys[].path", "string", ""},
+    {"commands[].keys[].type", "string", ""},
+    {"commands[].keys[].help", "string", ""},
     {"objects", "array", "objects that several documents share"},
     {"objects[].name", "string", "as keys[].type names it"},
     {"objects[].keys", "array", "like commands[].keys"},
@@ -124,14 +124,19 @@ constexpr Topic topic_table[] = {
      " main                    the head of a branch\n"
      " published               a tag\n"
      " origin/main             a remote's branch as last seen\n"
-     " main~2                  two revisions before, along first parents\n"
+     " HEAD                    the head of the current branch\n"
+     " main~2                  two revisions before, along first parents; any REV may stand before ~\n"
+     " HEAD~                   one before the head\n"
      " main@{2026-11-01T12:00} the newest revision of main by that time\n\n"
      "Without REV the head of the current branch is meant."},
     {"urls", "how to name another machine (URL)",
      "A history elsewhere is named by one of:\n\n"
      " NAME:PATH               PATH on the peer you call NAME (peel join, peel trust)\n"
      " peel://HOST[:PORT]/PATH by address; the key must be trusted all the same\n"
-     " file:///PATH, /PATH     an onion on this machine, or the working file beside one\n\n"
+     " file:///PATH, /PATH     an onion on this machine, or the working file beside one\n"
+     " PATH, ./PATH            the same, from the current directory; remembered as a whole path\n\n"
+     "What has no \":\" is a path, unless a remote of the file has that name. One word that names nothing here is "
+     "refused as a slip: write ./WORD to make a file of that name. A path with \":\" is written ./PATH too. "
      "The port is 7731 unless given. `peel remote FILE NAME URL` gives a URL a short name for one file."},
     {"pairing", "how two machines come to trust each other",
      "Every connection is encrypted, and both ends must know each other's key.\n\n"
@@ -145,22 +150,41 @@ constexpr Topic topic_table[] = {
      "$XDG_CONFIG_HOME/peel, else ~/.config/peel."},
     {"json", "the --json documents",
      "A reading command with --json prints exactly one JSON document on standard output. Keys never change their "
-     "meaning; new ones may come. The keys of a command are listed in its help; absent keys are marked \"?\". Errors "
-     "go "
-     "to standard error, and the exit code tells.\n\n"
+     "meaning; new ones may come. The keys of a command are listed in its help; a key that is "
+     "left out where it has nothing to say is marked \"may be absent\" there, and with \"?\" behind its type in `peel "
+     "help --json`. Keys within an object or array are meant for each one that is there. Errors go to standard error, "
+     "and the exit code tells.\n\n"
      "Times are UTC with nanoseconds; sizes are bytes. Ids are 64 hexadecimal digits. Bytes of a name that are not "
      "UTF-8 appear as the lone surrogates U+DC80 to U+DCFF, as in Python's surrogateescape.\n\n"
      "Objects that several commands share:"},
     {"exit-codes", "what the exit code says", "Every command uses the same exit codes:"},
-    {"cost", "what a history costs",
+    {"cost", "what a history costs, and how chunks are packed",
      "The first commit stores the whole file once, compressed. Later ones store what changed: pages edited in place, "
      "and where bytes moved, only what is new. `peel status` shows the size of the file and of its history; `peel gc` "
      "gives space back.\n\n"
+     "A commit packs each chunk with what is fast and still packs it well: smooth numbers with dbp, others with planes or "
+     "shuf+lz4, all else with lz4. `peel gc FILE --repack` tries harder and makes a history smaller; `peel show FILE "
+     "--storage` says what was used. The names:\n\n"
+     " raw                     as it is\n"
+     " const                   one value all over\n"
+     " lz4, zstd               LZ4, Zstandard\n"
+     " shuf+lz4, shuf+zstd     the same after like bytes of all numbers were put together\n"
+     " dbp                     differences of neighbouring numbers, in as few bits as they need\n"
+     " delta+shuf+zstd         differences, shuffled, Zstandard\n"
+     " planes                  each byte of the numbers packed by itself\n\n"
      "Opening any revision costs the same, however long the history is."},
     {"files", "which files peel makes, and where",
      "Beside the working file data.h5:\n\n"
      " data.h5.onion             the history; copy it and you have everything\n"
-     " data.h5.onion.staging-*   verified pieces of an unfinished transfer; removed when it is finished\n\n"
+     " data.h5.onion.staging-*   verified pieces of an unfinished transfer; removed when it is finished\n"
+     " data.h5.onion.incomplete-*  a history that is being cloned or pushed for the first time; it may have a\n"
+     "                           .staging-* of its own. The same command continues it; it may be removed\n"
+     " .data.h5.peel-new-*       what will become data.h5, while it is written\n"
+     " .data.h5.peel-swap-*      the data.h5 that was, for the moment in which it is replaced\n"
+     " .data.h5.peel-run-*       says that a command is doing that now\n"
+     " data.h5.peel-kept-*       what could not be put back; peel named it in an error\n\n"
+     "What a killed command leaves of the hidden ones is removed by the next; `peel status` names one that holds what no "
+     "revision has.\n\n"
      "Below $PEEL_CONFIG_DIR, $XDG_CONFIG_HOME/peel or ~/.config/peel (readable by you alone): the identity key, the "
      "trusted peers and invites, and the heads remotes showed last time.\n\n"
      "--onion PATH keeps the history elsewhere; then every command needs it."},

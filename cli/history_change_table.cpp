@@ -140,7 +140,7 @@ constexpr Option gc_options[] = {
     {"keep-last", 0, "N", "keep the newest N revisions of every branch"},
     {"keep-within", 0, "TIME", "keep what is younger than TIME: 12h, 30d, 8w"},
     {"keep-daily", 0, "N", "keep the newest revision of each of the last N days that have one"},
-    {"defer", 0, nullptr, "mark now, rewrite the file at the next flush", Completes::nothing, 1, "epoch"},
+    {"defer", 0, nullptr, "only mark what goes; --flush rewrites the file", Completes::nothing, 1, "epoch"},
     {"flush", 0, nullptr, "finish what --defer marked", Completes::nothing, 1},
     {"dry-run", 'n', nullptr, "say what would go, change nothing", Completes::nothing, 1},
     {"repack", 0, nullptr, "compress again what is kept, harder"},

@@ -21,7 +21,7 @@ constexpr JsonKey file_keys[] = {
 
 // --- commit -------------------------------------------------------------------------------------
 constexpr Operand commit_operands[] = {{"FILE", "working files, or their .onion", true, true, Completes::file}};
-constexpr Option codec_option{"codec", 0, "NAME", "store new chunks with this codec where it fits, instead of the best: raw, const, lz4, zstd, shuf+zstd, shuf+lz4, dbp, delta+shuf+zstd or planes"};
+constexpr Option codec_option{"codec", 0, "NAME", "store new chunks with this codec where it fits; default: for each chunk one that is fast and good (peel help cost explains the names; peel gc --repack makes it smaller): raw, const, lz4, zstd, shuf+zstd, shuf+lz4, dbp, delta+shuf+zstd or planes"};
 constexpr Option commit_options[] = {message, author, codec_option, read_all, no_hdf5};
 constexpr JsonKey commit_json[] = {
     {"files", "array", "one object for each FILE that was recorded, in order"},
@@ -115,12 +115,12 @@ constexpr JsonKey show_json[] = {
     {"changes", "change[]?", "HDF5 objects that differ from the first parent"},
     {"b3sum", "string?", "with --b3sum: BLAKE3 of the content"},
     {"storage", "object?", "with --storage"},
-    {"storage.onion_bytes", "integer?", "bytes of the whole history"},
-    {"storage.codecs", "array?", "how this revision's chunks are stored"},
-    {"storage.codecs[].codec", "string?", "raw, const, lz4, zstd, shuf+zstd, shuf+lz4, dbp, delta+shuf+zstd or planes"},
-    {"storage.codecs[].chunks", "integer?", "chunks stored so"},
-    {"storage.codecs[].plain_bytes", "integer?", "their bytes as read"},
-    {"storage.codecs[].stored_bytes", "integer?", "their bytes as stored"},
+    {"storage.onion_bytes", "integer", "bytes of the whole history"},
+    {"storage.codecs", "array", "how this revision's chunks are stored"},
+    {"storage.codecs[].codec", "string", "raw, const, lz4, zstd, shuf+zstd, shuf+lz4, dbp, delta+shuf+zstd or planes"},
+    {"storage.codecs[].chunks", "integer", "chunks stored so"},
+    {"storage.codecs[].plain_bytes", "integer", "their bytes as read"},
+    {"storage.codecs[].stored_bytes", "integer", "their bytes as stored"},
 };
 constexpr Example show_examples[] = {
     {"peel show data.h5", "the head: who, when, what changed"},
@@ -149,8 +149,8 @@ constexpr JsonKey diff_json[] = {
     {"bytes_changed", "integer", "sum of the ranges"},
     {"range_count", "integer", "number of ranges that differ"},
     {"ranges", "array?", "with --pages: the ranges, rounded out to 4 KiB"},
-    {"ranges[].offset", "integer?", "where it begins"},
-    {"ranges[].length", "integer?", "bytes"},
+    {"ranges[].offset", "integer", "where it begins"},
+    {"ranges[].length", "integer", "bytes"},
     {"hdf5", "string", "compared, off (--no-hdf5), none (no HDF5 file), or why it could not be compared"},
     {"changes_complete", "boolean?", "false: there are more changes than the list holds"},
     {"changes", "change[]?", "HDF5 objects that differ"},

@@ -53,7 +53,7 @@ Section options_section(const Command& command) {
   Section out{"OPTIONS", {}};
   auto add = [&](const Option& option) {
     std::string help = option.help;
-    if (option.alias != nullptr) help += std::string("; also --") + option.alias;
+    if (option.alias != nullptr) help += std::string("; also accepted as --") + option.alias;
     out.blocks.push_back(definition(option_term(option), std::move(help)));
   };
   for (const Option& option : command.options) add(option);

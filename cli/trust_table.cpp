@@ -17,7 +17,8 @@ constexpr JsonKey id_json[] = {
 constexpr Example id_examples[] = {{"peel id", "read it to somebody; they type `peel trust FINGERPRINT --name YOU`"}};
 
 constexpr Option invite_options[] = {
-    allow,
+    {"allow", 0, "LEVEL", "read, append, write or admin; each includes the ones before; default: read",
+     Completes::permission},
     path,
     {"expires", 0, "TIME", "how long it can be used: 90s, 15m, 12h, 7d; default 1h"},
     {"address", 0, "HOST:PORT", "where the server is reached; may be given again", Completes::nothing, 0, nullptr,
@@ -34,7 +35,7 @@ constexpr Operand join_operands[] = {{"INVITE", "the line you were given; - read
 constexpr Option join_options[] = {
     {"name", 0, "NAME", "your name for the server; default: from its address"},
 };
-constexpr Example join_examples[] = {{"peel join peelinvite1-... --name lab", "from now on: peel clone lab:NAME"}};
+constexpr Example join_examples[] = {{"peel join peel-invite-... --name lab", "from now on: peel clone lab:NAME"}};
 constexpr ExitNote join_exits[] = {{6, "the server could not be reached"},
                                    {7, "the invite is used up, expired or unknown"}};
 
@@ -59,8 +60,8 @@ constexpr JsonKey peers_json[] = {
     {"peers[].fingerprint", "string", ""},
     {"peers[].revoked", "boolean", "no longer trusted"},
     {"peers[].grants", "array", "what the peer may do here"},
-    {"peers[].grants[].allow", "string?", "read, append, write or admin"},
-    {"peers[].grants[].path", "string?", "the prefix; empty: everything"},
+    {"peers[].grants[].allow", "string", "read, append, write or admin"},
+    {"peers[].grants[].path", "string", "the prefix; empty: everything"},
     {"peers[].addresses", "array", "HOST:PORT it was reached at"},
     {"peers[].added", "string", "when, UTC"},
 };
