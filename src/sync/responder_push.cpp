@@ -40,7 +40,7 @@ std::string words_for(const std::vector<proto::RefResult>& results) {
         out += "up to date";
         break;
       case proto::RefResult::State::moved:
-        out += short_hex(r.before) + " -> " + short_hex(r.after);
+        out += (r.before.is_zero() ? "new" : short_hex(r.before)) + " -> " + short_hex(r.after);
         break;
       case proto::RefResult::State::deleted:
         out += "deleted, was " + short_hex(r.before);

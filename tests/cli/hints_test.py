@@ -85,7 +85,7 @@ class Hints(SharingCase):
         self.on("alice", "ls", "hub:")
         self.on("alice", "clone", "hub:f", "g")
         _, err = self.stop()
-        self.assertRegex(err, r"push f: main 0+ -> \w+; 1 revision, 1 chunk received\n")
+        self.assertRegex(err, r"push f: main new -> \w+; 1 revision, 1 chunk received\n")
         self.assertIn("push f: nothing to change\n", err)
         self.assertIn("ls: 1 onion\n", err)
         self.assertIn("fetch f: 1 revision, 1 chunk sent\n", err)
