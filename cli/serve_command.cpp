@@ -53,8 +53,8 @@ Result<int> run_serve(Context& context) {
   }
   std::error_code ignored;
   if (!std::filesystem::exists(root, ignored))
-    return fail(ErrorKind::not_found, "there is no directory " + shown(root) + ": make it with mkdir -p " + shown(root) +
-                                          ", or say --create, which also lets peers make new histories");
+    return fail(ErrorKind::not_found, "there is no directory " + shown(root) + ": make it with mkdir -p " +
+                                          shown(root) + ", or say --create, which also lets peers make new histories");
   if (options.insecure)
     context.messages.warning("no encryption and no keys: everybody who reaches the port may read" +
                              std::string(options.insecure_write ? " and write" : ""));

@@ -185,8 +185,8 @@ Result<workspace::FastForwardReport> step_forward(Context& context, const worksp
   auto moved = workspace::pull_fast_forward(paths, branch.remote, request);
   if (!moved && moved.error().kind() == ErrorKind::refused)
     return std::move(moved.error())
-        .advise("to keep your changes: peel commit " + shown(paths) + ", then peel merge " + shown(paths) + " " + theirs +
-                "; to drop them: peel restore " + shown(paths) + " --discard, then peel pull " + shown(paths));
+        .advise("to keep your changes: peel commit " + shown(paths) + ", then peel merge " + shown(paths) + " " +
+                theirs + "; to drop them: peel restore " + shown(paths) + " --discard, then peel pull " + shown(paths));
   return moved;
 }
 

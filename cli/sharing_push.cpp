@@ -67,7 +67,8 @@ std::string way_out(const std::string& file, const Target& target, const sync::P
   if (ref.reason == sync::reason_behind(ref.name)) return "peel pull " + file;
   if (ref.reason == sync::reason_moved(ref.name)) return "peel fetch " + file + ", look, " + push;
   if (ref.reason == sync::reason_not_fast_forward(ref.name))
-    return "peel fetch " + file + ", then peel merge " + file + " " + shown(target.remote + "/" + ref.name) + ", " + push;
+    return "peel fetch " + file + ", then peel merge " + file + " " + shown(target.remote + "/" + ref.name) + ", " +
+           push;
   return {};
 }
 
@@ -81,7 +82,8 @@ Status refusals(Context& context, const std::string& file, const Target& target,
     const std::string way = way_out(file, target, *refused[i]);
     context.messages.error(file + ": " + pushed_text(*refused[i]) + (way.empty() ? "" : "; " + way));
   }
-  return fail(ErrorKind::refused, file + ": " + pushed_text(*refused.back())).advise(way_out(file, target, *refused.back()));
+  return fail(ErrorKind::refused, file + ": " + pushed_text(*refused.back()))
+      .advise(way_out(file, target, *refused.back()));
 }
 
 void write_push(JsonWriter& json, const workspace::Paths& paths, const Target& target, const sync::PushResult& result) {
@@ -108,7 +110,8 @@ void write_push(JsonWriter& json, const workspace::Paths& paths, const Target& t
 Result<int> run_push(Context& context) {
   PEEL_TRY(NamedOnion named, open_named(context, Access::write), "");
   PEEL_TRY(const Target target, target_of(context, named.onion), shown(named.paths));
-  if (target.url.kind == sync::Url::Kind::file) PEEL_CHECK(workspace::require_directory_of(target.url.path), shown(named.paths));
+  if (target.url.kind == sync::Url::Kind::file)
+    PEEL_CHECK(workspace::require_directory_of(target.url.path), shown(named.paths));
   warn_of_unsaved_changes(context, named.paths);
   Progress progress(context, shown(named.paths) + ": pushing");
   PEEL_TRY(
@@ -175,7 +178,8 @@ Result<LocalList> histories_below(const Context& context, const std::string& roo
   LocalList out;
   std::error_code error;
   std::vector<std::string> found;
-  for (fs::recursive_directory_iterator at(root, fs::directory_options::skip_permission_denied, error), end; at != end && !error; at.increment(error)) {
+  for (fs::recursive_directory_iterator at(root, fs::directory_options::skip_permission_denied, error), end;
+       at != end && !error; at.increment(error)) {
     PEEL_CHECK(context.cancel.check(), "");
     const std::string name = at->path().filename().string();
     std::error_code ignored;
@@ -188,7 +192,8 @@ Result<LocalList> histories_below(const Context& context, const std::string& roo
   if (error) return Error::from_errno(error.value(), "list " + shown(root));
   std::sort(found.begin(), found.end());
   for (const std::string& path : found) {
-    const auto onion = workspace::open_onion({path.substr(0, path.size() - 6), path}, Access::read, workspace::Damaged::readable);
+    const auto onion =
+        workspace::open_onion({path.substr(0, path.size() - 6), path}, Access::read, workspace::Damaged::readable);
     if (!onion) {
       context.messages.error(onion.error().message());
       ++out.unreadable;

@@ -124,7 +124,8 @@ constexpr Example remote_examples[] = {
     {"peel remote data.h5 origin lab:runs/data.h5", "where `peel push` goes from now on"},
 };
 
-constexpr Operand ls_operands[] = {{"URL", "a server, a directory on it, or one of this machine", true, false, Completes::directory}};
+constexpr Operand ls_operands[] = {
+    {"URL", "a server, a directory on it, or one of this machine", true, false, Completes::directory}};
 constexpr Option ls_options[] = {insecure};
 constexpr JsonKey ls_json[] = {
     {"url", "string", ""},
@@ -210,7 +211,8 @@ constexpr Command table[] = {
     {.name = "ls",
      .group = Group::sharing,
      .summary = "list the histories of a server or directory",
-     .description = "Shows only what you may read there, also what lies in folders; names that begin with a dot are left out.",
+     .description =
+         "Shows only what you may read there, also what lies in folders; names that begin with a dot are left out.",
      .operands = ls_operands,
      .options = ls_options,
      .json = ls_json,

@@ -19,7 +19,8 @@ std::string absolute_path(const std::string& path) {
   if (error) return path;
   // ".." behind a symbolic link leads elsewhere than the text says.
   const bool climbs = std::find(whole.begin(), whole.end(), "..") != whole.end();
-  const std::filesystem::path tidy = climbs ? std::filesystem::weakly_canonical(whole, error) : whole.lexically_normal();
+  const std::filesystem::path tidy =
+      climbs ? std::filesystem::weakly_canonical(whole, error) : whole.lexically_normal();
   return error ? whole.string() : tidy.string();
 }
 

@@ -271,7 +271,10 @@ Result<FetchResult> clone(const Url& url, const std::string& onion_path, const C
   };
   if (auto done = run(); !done) {
     Error error = connection->pump().abort(std::move(done.error()));
-    if (error.kind() != ErrorKind::cancelled && files.identify(onion_path)) return made_meanwhile(onion_path);
+    if (error.kind() != ErrorKind::cancelled && files.identify(onion_path)) {
+      (void)files.remove(unpublished_path(onion_path, key)).ok();  // whoever made it can never take that name any more
+      return made_meanwhile(onion_path);
+    }
     // Ours as long as we hold its staging; without a chunk in it there is nothing to continue.
     if (in.importer && in.importer->staged_chunks() == 0 && onion->revision_count() == 0)
       (void)files.remove(unpublished_path(onion_path, key)).ok();

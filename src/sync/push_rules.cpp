@@ -21,7 +21,9 @@ std::string reason_not_fast_forward(const std::string& name) {
   return escape_for_terminal(name) + " has revisions on the server that are not in yours: fetch, then merge, then push";
 }
 
-std::string reason_behind(const std::string& name) { return escape_for_terminal(name) + " is behind the server's: pull"; }
+std::string reason_behind(const std::string& name) {
+  return escape_for_terminal(name) + " is behind the server's: pull";
+}
 
 std::string reason_tag_exists(const std::string& name) {
   return "the tag " + escape_for_terminal(name) + " exists on the server and names another revision; tags do not move";

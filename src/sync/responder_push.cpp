@@ -203,8 +203,9 @@ Status Responder::conclude_push() {
     }
   }
   session_.answer_push(push.results);
-  service_.note("push", name_,
-                push.results.empty() ? "nothing to change" : words_for(push.results) + "; " + amount_text(stats_) + " received");
+  service_.note(
+      "push", name_,
+      push.results.empty() ? "nothing to change" : words_for(push.results) + "; " + amount_text(stats_) + " received");
   return {};
 }
 
