@@ -182,12 +182,7 @@ Result<workspace::FastForwardReport> step_forward(Context& context, const worksp
   request.leave_modified_file = context.arguments.has("keep-changes");
   request.reason = "pull from " + target.remote;
   request.run = {.cancel = &context.cancel, .progress = progress.function()};
-  auto moved = workspace::pull_fast_forward(paths, branch.remote, request);
-  if (!moved && moved.error().kind() == ErrorKind::refused)
-    return std::move(moved.error())
-        .advise("to keep your changes: peel commit " + shown(paths) + ", then peel merge " + shown(paths) + " " +
-                theirs + "; to drop them: peel restore " + shown(paths) + " --discard, then peel pull " + shown(paths));
-  return moved;
+  return workspace::pull_fast_forward(paths, branch.remote, request);
 }
 
 void tell_pull(Context& context, const workspace::Paths& paths, const workspace::FastForwardReport& report) {

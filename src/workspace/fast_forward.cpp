@@ -49,6 +49,13 @@ Status apply(const Paths& paths, const Onion& onion, Replacement& replacement, F
   return {};
 }
 
+Error has_unsaved_changes(const std::string& file, const std::string& fetched) {
+  return fail(ErrorKind::refused, file + " has unsaved changes: what was fetched is here (" + fetched +
+                                      "), the branch was not moved")
+      .advise("to keep them: peel commit " + file + ", then peel merge " + file + " " + fetched +
+              "; to drop them: peel restore " + file + " --discard, then peel pull " + file);
+}
+
 }  // namespace
 
 Result<FastForwardReport> pull_fast_forward(const Paths& paths, const RevisionId& target_id,
@@ -76,8 +83,7 @@ Result<FastForwardReport> pull_fast_forward(const Paths& paths, const RevisionId
   PEEL_TRY(Replacement replacement, Replacement::begin(paths, request), "");
   PEEL_TRY(const Follow follow, judge(onion, replacement, before, target, create_missing), "");
   if (follow == Follow::modified && !request.leave_modified_file && !request.discard)
-    return fail(ErrorKind::refused, escape_for_terminal(paths.file) + " has unsaved changes: what was fetched is here (@" +
-                                        std::to_string(target.number) + "), the branch was not moved");
+    return has_unsaved_changes(escape_for_terminal(paths.file), "@" + std::to_string(target.number));
   const Follow action = follow == Follow::modified && request.discard ? Follow::replace : follow;
   std::vector<RefChange> changes(1);
   changes[0].kind = RefKind::branch;

@@ -62,7 +62,7 @@ class Hints(SharingCase):
         self.assertNotIn("refused", out)
         self.file("bob").write_bytes(b"unsaved")
         err = self.fails("pull", "f", expect=7, machine="bob")
-        self.assertIn("peel commit f, then peel merge f origin/main", err)
+        self.assertIn("peel commit f, then peel merge f @2;", err)
         self.assertIn("peel restore f --discard, then peel pull f", err)
         self.on("bob", "commit", "f")
         out, err = self.on("bob", "push", "f", expect=7)
