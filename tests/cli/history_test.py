@@ -67,7 +67,8 @@ class Record(PeelCase):
             self.write("f%d" % i, (self.work / "f").read_bytes())
             self.peel("commit", "f%d" % i, "--codec", codec)
             rows = self.json("show", "f%d" % i, "--storage")["storage"]["codecs"]
-            self.assertEqual([r["codec"] for r in rows], [codec])
+            taken = sum(r["plain_bytes"] for r in rows if r["codec"] == codec)
+            self.assertGreater(taken, 0.8 * 80_000, rows)  # a short last chunk may do without
             self.peel("verify", "f%d" % i, "--deep")
 
     def test_long_lists(self):
