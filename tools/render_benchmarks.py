@@ -11,7 +11,7 @@ import platform
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ORDER = ["commit", "overhead", "history", "refs_gc", "scan", "growth", "sparse", "blake3"]
+ORDER = ["commit", "overhead", "history", "refs_gc", "scan", "growth", "sparse", "blake3", "codec", "cdc"]
 
 
 def cpu() -> str:
