@@ -58,7 +58,7 @@ constexpr JsonKey fetch_json[] = {
     {"pulled.branch", "string", "the current branch"},
     {"pulled.moved", "boolean", "it was fast-forwarded"},
     {"pulled.file_changed", "boolean", "the working file was rewritten"},
-    {"pulled.file_left", "boolean", "the working file has unsaved changes and was left alone"},
+    {"pulled.file_left", "boolean", "the working file has unsaved changes, or another revision's content, and was left alone"},
 };
 constexpr Example fetch_examples[] = {
     {"peel fetch data.h5", "bring what origin has; branches and file stay as they are"}};

@@ -46,7 +46,8 @@ def main() -> None:
     results = {p.stem: json.loads(p.read_text()) for p in (ROOT / "bench" / "results").glob("*.json")}
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     lines = [(ROOT / "docs" / "benchmarks_intro.md").read_text().rstrip(), "",
-             f"Date {datetime.date.today()}, commit {commit}, {cpu()}, {len(__import__('os').sched_getaffinity(0))} processors, "
+             f"Rendered {datetime.date.today()} at commit {commit}, on {cpu()}, "
+             f"{len(__import__('os').sched_getaffinity(0))} processors, "
              f"Linux {platform.release().split('-')[0]}.", ""]
     for name in ORDER + sorted(set(results) - set(ORDER)):
         if name in results:

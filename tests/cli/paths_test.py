@@ -34,7 +34,7 @@ class Paths(PeelCase):
         self.commit("f", b"x")
         (self.work / "link").symlink_to(self.work / "bk" / "deep" / "er")
         (self.work / "bk" / "deep" / "er").mkdir(parents=True)
-        for path, whole in (("bk/f", "bk/f"), ("./bk/./f", "bk/f"), ("../work/bk/f", "bk/f"), ("link/../f", "bk/deep/f"), ("f", "f")):
+        for path, whole in (("bk/f", "bk/f"), ("./bk/./f", "bk/f"), (f"../{self.work.name}/bk/f", "bk/f"), ("link/../f", "bk/deep/f"), ("f", "f")):
             self.peel("remote", "f", "origin", path)
             self.assertEqual(self.remotes("f"), {"origin": self.url(whole)}, path)
 

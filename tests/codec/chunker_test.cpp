@@ -6,12 +6,14 @@
 
 #include "base/hex.h"
 #include "codec/grid_digest.h"
+#include "tests/codec/cuts.h"
 #include "tests/codec/sample.h"
 
 namespace peel::codec {
 namespace {
 
-Key key_of(std::string_view text) { return blake3(as_bytes(text)).bytes; }
+using test::cuts_of;
+using test::key_of;
 
 // The cut as the header and docs/FORMAT.md define it: the hash of position i is the sum over the last 64
 // bytes of gear[byte] << distance; a chunk ends after the first byte beyond size_min whose hash has all
@@ -44,12 +46,6 @@ class ReferenceChunker {
   int bits_ = 0;
   std::array<std::uint64_t, 256> gear_{};
 };
-
-std::vector<std::size_t> cuts_of(const Chunker& chunker, Bytes data) {
-  std::vector<std::size_t> cuts;
-  for (std::size_t at = 0; at < data.size();) cuts.push_back(at += chunker.next_cut(data.subspan(at), true));
-  return cuts;
-}
 
 TEST(Chunker, EqualsTheReference) {
   const Key key = key_of("reference");
@@ -121,24 +117,6 @@ TEST(Chunker, CutsComeBackAfterAnInsertion) {
     at = cut;
   }
   EXPECT_GT(again, data.size() - 60000) << "an insertion should cost a few chunks";
-}
-
-TEST(Chunker, AverageIsNearTheWish) {
-  const Buffer data = test::random_bytes(4000000, 7);
-  for (const std::uint32_t average : {1024u, 8192u}) {
-    const std::size_t count = cuts_of(Chunker(ChunkerSizes::around(average), key_of("k")), data).size();
-    EXPECT_GT(data.size() / count, average * 8 / 10);
-    EXPECT_LT(data.size() / count, average * 14 / 10);
-  }
-}
-
-TEST(Chunker, AnotherKeyCutsElsewhere) {
-  const Buffer data = test::random_bytes(500000, 8);
-  const auto a = cuts_of(Chunker(ChunkerSizes::around(2048), key_of("a")), data);
-  const auto b = cuts_of(Chunker(ChunkerSizes::around(2048), key_of("b")), data);
-  std::vector<std::size_t> both;
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
-  EXPECT_LT(both.size(), a.size() / 20);
 }
 
 // Golden: where histories are cut. Changing it stores everything once more.

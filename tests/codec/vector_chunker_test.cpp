@@ -7,6 +7,7 @@
 
 #include "codec/cut_scan.h"
 #include "codec/grid_digest.h"
+#include "tests/codec/cuts.h"
 #include "tests/codec/page_samples.h"
 
 namespace peel::codec {
@@ -15,9 +16,10 @@ CutScanner scan_cuts_avx512_emulated;  // cut_scan_avx512.cpp built with avx512_
 
 namespace {
 
-using test::Kind;
+using test::cuts_of;
+using test::key_of;
 
-Key key_of(std::string_view text) { return blake3(as_bytes(text)).bytes; }
+using test::Kind;
 
 // The cut as the header defines it, one position at a time.
 class ReferenceChunker {
@@ -46,12 +48,6 @@ class ReferenceChunker {
   ChunkerSizes sizes_;
   const CutRule& rule_;
 };
-
-std::vector<std::size_t> cuts_of(const VectorChunker& chunker, Bytes data) {
-  std::vector<std::size_t> cuts;
-  for (std::size_t at = 0; at < data.size();) cuts.push_back(at += chunker.next_cut(data.subspan(at), true));
-  return cuts;
-}
 
 // Bytes where something is everywhere: noise, runs of zeros of many lengths, few values, numbers.
 Buffer mixed(std::size_t size, std::uint64_t seed) {
@@ -189,24 +185,6 @@ TEST(VectorChunker, FindsAsMuchAgainAsGear) {
     const double ours = found_again(VectorChunker(ChunkerSizes::around(8192), key_of("k")), before, after);
     EXPECT_GT(ours, gear - 0.015) << static_cast<int>(kind);  // the bench holds it to less, on more data
   }
-}
-
-TEST(VectorChunker, AverageIsNearTheWish) {
-  const Buffer data = test::random_bytes(4000000, 7);
-  for (const std::uint32_t average : {1024u, 8192u, 65536u}) {
-    const std::size_t count = cuts_of(VectorChunker(ChunkerSizes::around(average), key_of("k")), data).size();
-    EXPECT_GT(data.size() / count, average * 8 / 10);
-    EXPECT_LT(data.size() / count, average * 14 / 10);
-  }
-}
-
-TEST(VectorChunker, AnotherKeyCutsElsewhere) {
-  const Buffer data = test::random_bytes(500000, 8);
-  const auto a = cuts_of(VectorChunker(ChunkerSizes::around(2048), key_of("a")), data);
-  const auto b = cuts_of(VectorChunker(ChunkerSizes::around(2048), key_of("b")), data);
-  std::vector<std::size_t> both;
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
-  EXPECT_LT(both.size(), a.size() / 20);
 }
 
 // Golden: where histories are cut. Changing it stores everything once more.

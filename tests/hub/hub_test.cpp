@@ -168,16 +168,25 @@ TEST_F(Hubs, UntrustCutsALiveSession) {
   EXPECT_EQ(sync::ls(hub.url(""), client.options()).error().kind(), ErrorKind::refused);
 }
 
+// A history that was pushed twice, and of which the server then has the older state again.
+struct WentBack {
+  Served hub;
+  Onion mine;
+  WentBack(Machine& server, Machine& client) : hub(server, creating()), mine(make_history(client.folder / "d.onion", 3, 20'000)) {
+    must(must(sync::push(mine, "origin", hub.url("d"), {}, client.options())).outcome());
+    std::filesystem::copy_file(hub.path("d"), server.folder / "old");
+    commit(mine, bytes_of(9, 20'000), "newer");
+    must(must(sync::push(mine, "origin", hub.url("d"), {}, client.options())).outcome());
+    std::filesystem::remove(hub.path("d"));
+    std::filesystem::copy_file(server.folder / "old", hub.path("d"));
+  }
+};
+
 TEST_F(Hubs, AServerThatGoesBackwardsIsRefused) {
   introduce(Level::write);
-  Served hub(server, creating());
-  Onion mine = make_history(client.folder / "d.onion", 3, 20'000);
-  must(must(sync::push(mine, "origin", hub.url("d"), {}, client.options())).outcome());
-  std::filesystem::copy_file(hub.path("d"), server.folder / "old");
-  commit(mine, bytes_of(9, 20'000), "newer");
-  must(must(sync::push(mine, "origin", hub.url("d"), {}, client.options())).outcome());
-  std::filesystem::remove(hub.path("d"));
-  std::filesystem::copy_file(server.folder / "old", hub.path("d"));
+  WentBack back(server, client);
+  Served& hub = back.hub;
+  Onion& mine = back.mine;
 
   const auto refused = sync::fetch(mine, "origin", hub.url("d"), client.options());
   EXPECT_EQ(refused.error().kind(), ErrorKind::refused);
@@ -198,14 +207,9 @@ TEST_F(Hubs, AServerThatGoesBackwardsIsRefused) {
 // this machine forget what the server had.
 TEST_F(Hubs, ARefusedPushDoesNotHideThatTheServerWentBackwards) {
   introduce(Level::write);
-  Served hub(server, creating());
-  Onion mine = make_history(client.folder / "d.onion", 2, 20'000);
-  must(must(sync::push(mine, "origin", hub.url("d"), {}, client.options())).outcome());
-  std::filesystem::copy_file(hub.path("d"), server.folder / "old");
-  commit(mine, bytes_of(9, 20'000), "newer");
-  must(must(sync::push(mine, "origin", hub.url("d"), {}, client.options())).outcome());
-  std::filesystem::remove(hub.path("d"));
-  std::filesystem::copy_file(server.folder / "old", hub.path("d"));
+  WentBack back(server, client);
+  Served& hub = back.hub;
+  Onion& mine = back.mine;
   {
     Onion forged = must(Onion::open(hub.path("d"), {.access = Access::write}));
     commit(forged, bytes_of(66, 20'000), "forged");
