@@ -258,6 +258,18 @@ class Sharing(SharingCase):
         self.assertLess(int(re.search(r"and ([\d,]+) chunks? received", resumed)[1].replace(",", "")), 48 << 20)
         self.assertEqual(sorted(os.listdir(self.dir / "bob" / "files")), ["f", "f.onion"])
 
+    def test_a_pull_goes_on_where_a_killed_one_left_the_file(self):
+        self.commit("alice", b"one" * 1000)
+        origin = "file://" + str(self.file("alice"))
+        self.on("bob", "clone", origin, "f")
+        self.commit("alice", b"two" * 1000)
+        self.on("bob", "fetch", "f")
+        self.on("bob", "restore", "f", "origin/main")  # as if killed between the file and the branch
+        newest = b"three" * 1000
+        self.commit("alice", newest)
+        self.on("bob", "pull", "f")
+        self.assertEqual(self.file("bob").read_bytes(), newest)
+
 
 class Trust(SharingCase):
     def test_untrusted_gets_nothing(self):
